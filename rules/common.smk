@@ -1,0 +1,26 @@
+# Takes the configuration, the dataset and the run folder; leaves the shard plan and the target lists. Writes nothing.
+# Only the process that the user started plans: jobs on nodes read neither dataset nor run folder.
+
+import sys
+
+sys.path.insert(0, f"{workflow.basedir}/scripts")
+
+from snakemake.exceptions import WorkflowError
+from trajectile.errors import FatalError, UserError
+from trajectile.workflow import Targets, begin, end, prepare
+
+try:
+    SETTINGS, RUN = prepare(config, workflow.is_main_process)
+except (UserError, FatalError) as error:
+    raise WorkflowError(str(error))
+
+TARGETS = Targets(SETTINGS, RUN)
+RUN_FOLDER = str(SETTINGS.folder)
+OWED_BATCHES = TARGETS.owed_batches
+ALL_BATCHES = TARGETS.all_batches
+MANIFEST = TARGETS.manifest
+reason_for = TARGETS.reason_for
+
+
+wildcard_constraints:
+    shard=TARGETS.shard_pattern,

@@ -1,0 +1,118 @@
+# Takes the batches; leaves the rows that passed the filter, the numbers of the run, and a verdict.
+
+
+localrules:
+    filter_trajectories,
+    compute_statistics,
+    merge_trajectories,
+    check_run,
+    collect,
+
+
+rule filter_trajectories:
+    """Name the rows that are not fit for training, and why."""
+    input:
+        batches=ALL_BATCHES,
+        script=f"{workflow.basedir}/scripts/filter_trajectories.py",
+    output:
+        discarded="<run>/discarded.jsonl",
+    log:
+        "<run>/logs/filter_trajectories.log",
+    params:
+        run_folder=RUN_FOLDER,
+        require_reasoning=SETTINGS.require_reasoning,
+        plan=TARGETS.results_digest,
+    shell:
+        "python {input.script} --run_folder {params.run_folder:q}"
+        " --require_reasoning {params.require_reasoning} > {log:q} 2>&1"
+
+
+rule compute_statistics:
+    """Count tools, reasoning, tokens, failures and time over the whole run."""
+    input:
+        discarded="<run>/discarded.jsonl",
+        dataset=ancient(SETTINGS.dataset_file),
+        script=f"{workflow.basedir}/scripts/compute_statistics.py",
+    output:
+        statistics="<run>/statistics.json",
+    log:
+        "<run>/logs/compute_statistics.log",
+    params:
+        run_folder=RUN_FOLDER,
+        max_samples=SETTINGS.max_samples or 0,
+        on_bad_row=SETTINGS.on_bad_row,
+        plan=TARGETS.results_digest,
+    shell:
+        "python {input.script} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
+        " --max_samples {params.max_samples} --on_bad_row {params.on_bad_row} 2>&1 | tee {log:q}"
+
+
+rule merge_trajectories:
+    """Put the rows that passed into one file, in dataset order."""
+    input:
+        discarded="<run>/discarded.jsonl",
+        statistics="<run>/statistics.json",
+        dataset=ancient(SETTINGS.dataset_file),
+        script=f"{workflow.basedir}/scripts/merge_trajectories.py",
+    output:
+        trajectories="<run>/trajectories.jsonl",
+    log:
+        "<run>/logs/merge_trajectories.log",
+    params:
+        run_folder=RUN_FOLDER,
+        max_samples=SETTINGS.max_samples or 0,
+        on_bad_row=SETTINGS.on_bad_row,
+        superseded_rows=SETTINGS.superseded_rows,
+        plan=TARGETS.results_digest,
+    shell:
+        "python {input.script} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
+        " --max_samples {params.max_samples} --on_bad_row {params.on_bad_row}"
+        " --superseded_rows {params.superseded_rows} > {log:q} 2>&1"
+
+
+rule check_run:
+    """Say what is owed, and fail where too many prompts failed."""
+    input:
+        trajectories="<run>/trajectories.jsonl",
+        statistics="<run>/statistics.json",
+        dataset=ancient(SETTINGS.dataset_file),
+        script=f"{workflow.basedir}/scripts/check_run.py",
+    output:
+        verdict="<run>/verdict.json",
+    log:
+        "<run>/logs/check_run.log",
+    params:
+        run_folder=RUN_FOLDER,
+        max_samples=SETTINGS.max_samples or 0,
+        on_bad_row=SETTINGS.on_bad_row,
+        max_failed_fraction=SETTINGS.max_failed_fraction,
+        plan=TARGETS.results_digest,
+    shell:
+        "python {input.script} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
+        " --max_samples {params.max_samples} --on_bad_row {params.on_bad_row}"
+        " --max_failed_fraction {params.max_failed_fraction} 2>&1 | tee {log:q}"
+
+
+rule collect:
+    """Make the results from what is finished so far, running no prompt."""
+    input:
+        dataset=ancient(SETTINGS.dataset_file),
+        filter=ancient(f"{workflow.basedir}/scripts/filter_trajectories.py"),
+        statistics=ancient(f"{workflow.basedir}/scripts/compute_statistics.py"),
+        merge=ancient(f"{workflow.basedir}/scripts/merge_trajectories.py"),
+    log:
+        "<run>/logs/collect.log",
+    params:
+        run_folder=RUN_FOLDER,
+        max_samples=SETTINGS.max_samples or 0,
+        on_bad_row=SETTINGS.on_bad_row,
+        require_reasoning=SETTINGS.require_reasoning,
+        superseded_rows=SETTINGS.superseded_rows,
+    shell:
+        "( python {input.filter} --run_folder {params.run_folder:q}"
+        " --require_reasoning {params.require_reasoning}"
+        " && python {input.statistics} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
+        " --max_samples {params.max_samples} --on_bad_row {params.on_bad_row}"
+        " && python {input.merge} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
+        " --max_samples {params.max_samples} --on_bad_row {params.on_bad_row}"
+        " --superseded_rows {params.superseded_rows} ) 2>&1 | tee {log:q}"

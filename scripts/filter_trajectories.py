@@ -1,0 +1,40 @@
+"""Lists the finished rows that are not training data, with their reasons."""
+
+from collections import Counter
+from pathlib import Path
+
+import click
+from trajectile.journal import ENCODER
+from trajectile.results.command import Step, read_identity, run_folder_option
+from trajectile.results.filters import discards, reason_words, reasoning_is_required
+from trajectile.results.sources import FinishedRows
+from trajectile.results.tables import counted
+from trajectile.run_folder import RunFolder, replacing
+
+
+@click.command(cls=Step)
+@run_folder_option
+@click.option(
+    "--require_reasoning",
+    type=click.Choice(["auto", "true", "false"], case_sensitive=False),
+    default="auto",
+    show_default=True,
+    help="Discard rows without any reasoning; auto does, unless reasoning is disabled.",
+)
+@click.option("--reasoning_disabled", type=bool, default=False, help="The run asked the model not to reason.")
+def main(run_folder: Path, require_reasoning: str, reasoning_disabled: bool) -> None:
+    """Write discarded.jsonl: which finished rows the merge leaves out, and why."""
+    folder = RunFolder(run_folder)
+    tools = frozenset(read_identity(folder).tools)
+    required = reasoning_is_required(require_reasoning, reasoning_disabled)
+    total, reasons = 0, Counter[str]()
+    with replacing(folder.discarded) as out:
+        for discard in discards(FinishedRows(folder), tools, require_reasoning=required):
+            out.write(ENCODER.encode(discard) + b"\n")
+            total += 1
+            reasons.update(reason_words(discard.reasons))
+    click.echo(f"filter_trajectories: discarded {counted(total, dict(reasons.most_common()))}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""Run the agent on the owed prompts of one shard and write its batch file.
+
+Settings come from the run folder, where the start of the run put them; API keys from the environment.
+A second start goes on where the first was stopped. Ends with 0 when every prompt was attempted, 1 when some could not
+be, 128+n after signal n.
+
+Example: python scripts/run_batch.py --run_folder data/first_run --shard 3 --manifest MANIFEST
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import click
+from trajectile.console import explained, log_to_stderr
+
+
+@click.command(help=__doc__)
+@click.option("--run_folder", type=click.Path(exists=True, path_type=Path), required=True, help="Folder of the run.")
+@click.option("--shard", type=click.IntRange(min=0), required=True, help="Number of the shard.")
+@click.option("--manifest", type=click.Path(exists=True, path_type=Path), required=True, help="The plan, as split.")
+def main(run_folder: Path, shard: int, manifest: Path) -> None:
+    from trajectile.execution import Execution
+    from trajectile.run_folder import RunFolder
+
+    with explained():
+        execution = Execution(RunFolder(run_folder), shard, manifest)
+        log_to_stderr(execution.settings.verbose)
+        sys.exit(asyncio.run(execution.run()))
+
+
+if __name__ == "__main__":
+    main()

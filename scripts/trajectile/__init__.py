@@ -1,0 +1,3 @@
+"""Trajectile: prompts in, training-ready agent trajectories out."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,156 @@
+"""run_batch's way through one shard: lease, resume, prompts, batch file, and an honest exit status."""
+
+import asyncio
+import logging
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from trajectile.batch import Manifest, rows_to_run, write_batch
+from trajectile.checkpoint import update_checkpoint
+from trajectile.episode import EpisodeSettings
+from trajectile.errors import FatalError, UserError
+from trajectile.identity import Identity, read_identity
+from trajectile.ids import Id, make_id
+from trajectile.inventory import remember_batch
+from trajectile.journal import FAILURE, records
+from trajectile.lease import Lease, LeaseLost
+from trajectile.model.client import ModelClient
+from trajectile.prefill import load_prefill
+from trajectile.preflight import model_settings
+from trajectile.rows import PromptRow
+from trajectile.run_folder import RunFolder
+from trajectile.sandbox.base import Sandbox
+from trajectile.sandbox.local import LocalSandbox
+from trajectile.settings import Settings
+from trajectile.shard import ShardRun, Stopped
+from trajectile.stop import mark_stop, stopped
+from trajectile.tools.distributions import Distribution
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+log = logging.getLogger(__name__)
+
+
+class Execution:
+    """One run of run_batch on one shard."""
+
+    def __init__(self, folder: RunFolder, number: int, manifest: Path) -> None:
+        self.folder = folder
+        self.number = number
+        self.settings = _read_settings(folder)
+        self.identity = _read_identity(folder)
+        self.withdrawn = _withdrawn(manifest, number)
+        self.lease = Lease(folder.shard_lease(number))
+
+    async def run(self) -> int:
+        """Attempt all owed prompts and write the batch file; return the exit status."""
+        with _stopping_on_signals() as caught:
+            try:
+                waited_for = await self.lease.wait()
+                if not (waited_for and self.folder.batch(self.number).exists()):
+                    await self._run_owed()
+                return 0
+            except (FatalError, Stopped) as error:
+                return self._stopped(error)
+            except LeaseLost as error:
+                log.error("stopped: %s", error)
+                return 1
+            except asyncio.CancelledError:
+                log.warning("stopped by signal %d; finished prompts are kept", caught[0])
+                return 128 + caught[0]
+            finally:
+                self.lease.release()
+
+    def _stopped(self, error: Exception) -> int:
+        if isinstance(error, FatalError):
+            mark_stop(self.folder, str(error))
+        log.error("stopped: %s", error)
+        return 1
+
+    async def _run_owed(self) -> None:
+        rows = rows_to_run(self.folder, self.number, self.withdrawn)
+        if rows:
+            if message := stopped(self.folder):
+                raise Stopped(f"an earlier shard found that nothing can be run: {message}")
+            await self._run(rows)
+        indices = write_batch(self.folder, self.number)
+        _ignore_signals()
+        remember_batch(self.folder, self.number)
+        update_checkpoint(self.folder, self.number, indices)
+        log.info("batch %d: %d rows", self.number, len(indices))
+
+    async def _run(self, rows: list[PromptRow]) -> None:
+        async with model_settings(self.settings) as model:
+            client = ModelClient(model, on_wait=lambda reason, seconds: log.info("waiting %.1f s: %s", seconds, reason))
+            shard = ShardRun(self.folder, self.number, self._shared(client), self.lease, self._earlier())
+            try:
+                await shard.run(rows)
+            finally:
+                await client.aclose()
+                log.info("shard %d: %d finished, %d failed", self.number, shard.finished, shard.failed)
+
+    def _shared(self, client: ModelClient) -> EpisodeSettings:
+        return EpisodeSettings(
+            settings=self.settings,
+            batch_num=self.number,
+            settings_digest=self.identity.settings_digest,
+            distribution=Distribution(self.settings.distribution, self.identity.chances),
+            prefill=load_prefill(self.settings.prefill_messages_file),
+            model=client,
+            open_sandbox=self._open_sandbox,
+        )
+
+    def _open_sandbox(self, row: PromptRow) -> Sandbox:
+        limit = self.settings.output_limit
+        return LocalSandbox(self.folder.scratch, self.settings.local_isolation, cwd=row.cwd, output_limit=limit)
+
+    def _earlier(self) -> Counter[Id]:
+        """Count the failed attempts that this shard's ledger holds."""
+        failures = records(self.folder.ledger(self.number), FAILURE)
+        return Counter(make_id(failure.prompt_key, failure.ordinal) for failure in failures)
+
+
+@contextmanager
+def _stopping_on_signals() -> Iterator[list[int]]:
+    """Cancel the current task at the first signal; the list then holds its number."""
+    loop, task, caught = asyncio.get_running_loop(), asyncio.current_task(), list[int]()
+
+    def stop(number: int) -> None:
+        if not caught and task:
+            caught.append(number)
+            task.cancel()
+
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, stop, number)
+    yield caught
+
+
+def _ignore_signals() -> None:
+    """From the batch file's rename on, the shard is done whatever comes."""
+    for number in STOP_SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, lambda: None)
+
+
+def _read_settings(folder: RunFolder) -> Settings:
+    try:
+        return msgspec.json.decode(folder.settings_json.read_bytes(), type=Settings)
+    except FileNotFoundError:
+        raise UserError(f"{folder.settings_json} is missing; start the run with snakemake") from None
+
+
+def _read_identity(folder: RunFolder) -> Identity:
+    if identity := read_identity(folder):
+        return identity
+    raise UserError(f"{folder.run_json} is missing; start the run with snakemake")
+
+
+def _withdrawn(manifest: Path, number: int) -> set[Id]:
+    plan = msgspec.json.decode(manifest.read_bytes(), type=Manifest)
+    shard = plan.shards.get(str(number))
+    if shard is None:
+        raise UserError(f"shard {number} is not in {manifest.name}: the plan has nothing to run for it")
+    return {bytes.fromhex(row) for row in shard.withdrawn}

@@ -1,0 +1,126 @@
+"""One living owner for a shard or a run: a small file that names host, process and its start time."""
+
+import asyncio
+import fcntl
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+import psutil
+
+HEARTBEAT_S = 10.0
+SILENCE_S = 60.0
+POLL_S = 1.0
+START_TIME_SLACK_S = 2.0
+
+
+class LeaseLost(Exception):
+    """Another process has taken the lease over."""
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """Who holds a lease. `job_id` is the scheduler's; `token` differs for each holder."""
+
+    host: str
+    pid: int
+    started: float
+    job_id: str
+    token: str
+
+    def __str__(self) -> str:
+        job = f", job {self.job_id}" if self.job_id else ""
+        return f"process {self.pid} on {self.host}{job}"
+
+
+class Lease:
+    """The lease at `path`: `acquire` at once or not at all, `held` before each write, `release` at the end."""
+
+    def __init__(self, path: Path, pid: int | None = None) -> None:
+        self.path = path
+        process = psutil.Process(pid or os.getpid())
+        self.owner = Owner(
+            socket.gethostname(),
+            process.pid,
+            process.create_time(),
+            os.environ.get("SLURM_JOB_ID", ""),
+            os.urandom(8).hex(),
+        )
+
+    def acquire(self) -> Owner | None:
+        """Take the lease and return None, or return its living owner."""
+        with _locked(self.path):
+            holder = read_owner(self.path)
+            if holder and holder.token != self.owner.token and _alive(holder, self.path):
+                return holder
+            self._write()
+        return None
+
+    async def wait(self) -> Owner | None:
+        """Wait until the lease is ours; return the owner that was waited for, if there was one."""
+        waited_for = None
+        while holder := self.acquire():
+            waited_for = holder
+            await asyncio.sleep(POLL_S)
+        return waited_for
+
+    def check(self) -> None:
+        """Raise LeaseLost where the lease is no longer ours."""
+        holder = read_owner(self.path)
+        if holder is None or holder.token != self.owner.token:
+            raise LeaseLost(f"the lease {self.path.name} went to {holder or 'nobody'}")
+
+    def beat(self) -> None:
+        """Show that the owner lives."""
+        self.check()
+        os.utime(self.path)
+
+    def release(self) -> None:
+        with suppress(LeaseLost):
+            self.check()
+            self.path.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        temporary = self.path.with_name(f".{self.path.name}.{self.owner.token}")
+        temporary.write_bytes(msgspec.json.encode(self.owner))
+        temporary.replace(self.path)
+
+
+def read_owner(path: Path) -> Owner | None:
+    """Return who is named by a lease file, alive or not."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Owner)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+def living_owner(path: Path) -> Owner | None:
+    """Return who holds a lease now, None where nobody does."""
+    holder = read_owner(path)
+    return holder if holder and _alive(holder, path) else None
+
+
+def _alive(owner: Owner, path: Path) -> bool:
+    """On this host the process decides at once; on another its heartbeat (the file's time) does."""
+    if owner.host != socket.gethostname():
+        with suppress(FileNotFoundError):
+            return time.time() - path.stat().st_mtime < SILENCE_S
+        return False
+    try:
+        process = psutil.Process(owner.pid)
+        return (
+            process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - owner.started) < START_TIME_SLACK_S
+        )
+    except psutil.NoSuchProcess:
+        return False
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(f"{path.name}.lock").open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

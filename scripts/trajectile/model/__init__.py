@@ -1,0 +1,1 @@
+"""Talking to models: the client, its manners, and the embedded server."""

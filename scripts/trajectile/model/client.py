@@ -1,0 +1,99 @@
+"""One call of the model, with the manners that keep an endpoint usable."""
+
+import asyncio
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from trajectile.errors import PromptError
+from trajectile.model import request
+from trajectile.model.errors import Retryable
+from trajectile.model.limiter import Limiter
+from trajectile.model.reply import Reply, read_reply
+from trajectile.model.retry import Retries
+from trajectile.model.settings import ModelSettings
+from trajectile.model.transport import Endpoint
+
+OnWait = Callable[[str, float], None]
+
+
+class ModelClient:
+    """A chat-completions endpoint, shared by all prompts of a process.
+
+    `on_wait(reason, seconds)` is called before each wait; `limiter` shows the state. Use it as an async context
+    manager, or call `aclose`.
+    """
+
+    def __init__(self, settings: ModelSettings, *, on_wait: OnWait | None = None) -> None:
+        self.settings = settings
+        self.limiter = Limiter(settings.concurrency)
+        self._endpoint = Endpoint(settings)
+        self._on_wait = on_wait
+
+    async def complete(
+        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], *, deadline: float | None
+    ) -> Reply:
+        """Ask for the next assistant turn, again where asking again can help.
+
+        `deadline` is a time of the event loop's clock. Raises ContextOverflow and ContentFilter (they end the
+        prompt), PromptError (it stays owed) and FatalError (nothing works until the user acts).
+        """
+        body = request.encode(self.settings, messages, tools)
+        retries = Retries(self.settings, deadline)
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._persist(body, retries, deadline)
+        except TimeoutError:
+            raise retries.expired() from None
+
+    async def _persist(self, body: bytes, retries: Retries, deadline: float | None) -> Reply:
+        while True:
+            self._check_hold(deadline)
+            try:
+                return await self._attempt(body)
+            except Retryable as error:
+                wait_s = retries.wait_s(error)
+                if error.wait_s:
+                    self.limiter.hold(error.wait_s)
+                if self._on_wait:
+                    self._on_wait(error.kind, wait_s)
+            await asyncio.sleep(wait_s)
+
+    async def _attempt(self, body: bytes) -> Reply:
+        episode = await self.limiter.acquire()
+        try:
+            reply = await self._exchange(body)
+        except Retryable as error:
+            if error.kind == "rate_limit":
+                self.limiter.rate_limited(episode)
+            raise
+        finally:
+            self.limiter.release()
+        self.limiter.succeeded()
+        return reply
+
+    async def _exchange(self, body: bytes) -> Reply:
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        try:
+            async with asyncio.timeout(self.settings.request_timeout_s):
+                answer = await self._endpoint.post("/chat/completions", body)
+        except TimeoutError:
+            raise Retryable("timeout", f"no answer within {self.settings.request_timeout_s:g} s") from None
+        return read_reply(answer, self.settings, clock() - started)
+
+    def _check_hold(self, deadline: float | None) -> None:
+        if deadline is not None and self.limiter.hold_until > deadline:
+            wait = self.limiter.hold_until - asyncio.get_running_loop().time()
+            raise PromptError("rate_limit", f"the server asks to wait {wait:.0f} s, beyond the prompt's deadline")
+
+    async def aclose(self) -> None:
+        await self._endpoint.aclose()
+
+    async def __aenter__(self) -> "ModelClient":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()

@@ -1,0 +1,47 @@
+"""Reads discarded.jsonl back, in step with the finished rows."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from trajectile.errors import UserError
+from trajectile.journal import records
+from trajectile.results.filters import DISCARD, Discard, reason_words
+from trajectile.results.sources import FinishedRows, offset_of
+from trajectile.run_folder import RunFolder
+
+
+class DiscardedRows:
+    """Tells, row by row in the order of `rows`, which are discarded, and counts them.
+
+    A row with two reasons counts under both. UserError where the filter has not run.
+    """
+
+    def __init__(self, folder: RunFolder, rows: FinishedRows) -> None:
+        self.total = 0
+        self.by_reason = Counter[str]()
+        self._rows = rows
+        self._discards = _read(folder)
+        self._next = next(self._discards, None)
+
+    def takes(self, place: int) -> bool:
+        """Tell whether the row at a place is discarded; to be asked once for each row."""
+        discard = self._next
+        if not discard or discard.offset != offset_of(place) or discard.file != self._rows.name(place):
+            return False
+        self.total += 1
+        self.by_reason.update(reason_words(discard.reasons))
+        self._next = next(self._discards, None)
+        return True
+
+    def finish(self) -> None:
+        """Raise UserError where discarded rows were not met: the files changed after the filter had read them."""
+        if self._next:
+            raise UserError(
+                f"{self._next.file} has changed since discarded.jsonl was written: run filter_trajectories again"
+            )
+
+
+def _read(folder: RunFolder) -> Iterator[Discard]:
+    if not folder.discarded.exists():
+        raise UserError(f"{folder.discarded} is missing: run filter_trajectories first")
+    return records(folder.discarded, DISCARD)

@@ -1,0 +1,79 @@
+"""How a run ended: what is owed, what failed, and whether that is few enough."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from trajectile.errors import UserError
+from trajectile.ids import row_ids
+from trajectile.lease import living_owner
+from trajectile.results.shape import Statistics
+from trajectile.results.tables import counted
+from trajectile.run_folder import RunFolder
+
+
+class Verdict(msgspec.Struct):
+    """verdict.json; all numbers count prompts of the dataset."""
+
+    run_name: str
+    prompts: int
+    finished: int
+    owed: int
+    failed: int
+    failed_fraction: float
+    max_failed_fraction: float
+    holds: bool
+
+
+def judge(statistics: Statistics, max_failed_fraction: float) -> Verdict:
+    """Judge a run by the fraction of its prompts that failed and are still owed."""
+    prompts, failed = statistics.total_prompts, statistics.failed.total
+    fraction = failed / prompts if prompts else 0.0
+    return Verdict(
+        run_name=statistics.run_name,
+        prompts=prompts,
+        finished=prompts - statistics.owed,
+        owed=statistics.owed,
+        failed=failed,
+        failed_fraction=fraction,
+        max_failed_fraction=max_failed_fraction,
+        holds=fraction <= max_failed_fraction,
+    )
+
+
+def last_lines(statistics: Statistics, verdict: Verdict) -> Iterator[str]:
+    """Yield what a user reads last: rows, discards, failures by kind, what is owed and how to go on."""
+    yield f"{verdict.run_name}: {verdict.finished} of {verdict.prompts} prompts finished"
+    yield f"  discarded: {counted(statistics.discarded.total, statistics.discarded.by_reason)}"
+    yield f"  failed:    {counted(verdict.failed, statistics.failed.by_kind)}"
+    if not verdict.holds:
+        yield (
+            f"  {verdict.failed_fraction:.1%} of the prompts failed, more than max_failed_fraction "
+            f"({verdict.max_failed_fraction:.1%}) allows"
+        )
+    if verdict.owed:
+        yield f"  owed:      {verdict.owed}; to run them: snakemake"
+
+
+def read_statistics(folder: RunFolder) -> Statistics:
+    """Read statistics.json; UserError where it is missing or is not one."""
+    try:
+        return msgspec.json.decode(folder.statistics.read_bytes(), type=Statistics)
+    except FileNotFoundError:
+        raise UserError(f"{folder.statistics} is missing: run compute_statistics first") from None
+    except msgspec.DecodeError as error:
+        raise UserError(f"{folder.statistics} cannot be read: {error}") from None
+
+
+def drop_copied_journals(folder: RunFolder) -> int:
+    """Delete the journals whose rows are all in their batch files and that nobody writes; return how many."""
+    copied = [number for number in folder.numbers("journal") if _is_copied(folder, number)]
+    for number in copied:
+        folder.journal(number).unlink()
+    return len(copied)
+
+
+def _is_copied(folder: RunFolder, number: int) -> bool:
+    if not folder.batch(number).exists() or living_owner(folder.shard_lease(number)):
+        return False
+    return set(row_ids(folder.journal(number))) <= set(row_ids(folder.batch(number)))

@@ -1,0 +1,106 @@
+"""The paths of a run folder, and writing that survives a kill."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+SHARD_NAME = re.compile(r"(?:batch|shard)_(\d+)\.")
+
+
+class RunFolder:
+    """Names every file of one run; creates none."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.run_json = root / "run.json"
+        self.settings_json = root / "settings.json"
+        self.lease = root / "run.lease"
+        self.stop = root / "run.stop"
+        self.scratch = root / "scratch"
+        self.checkpoint = root / "checkpoint.json"
+        self.discarded = root / "discarded.jsonl"
+        self.statistics = root / "statistics.json"
+        self.trajectories = root / "trajectories.jsonl"
+        self.failures = root / "failures.jsonl"
+        self.verdict = root / "verdict.json"
+        self.card = root / "README.md"
+
+    def batch(self, number: int) -> Path:
+        return self.root / f"batch_{number}.jsonl"
+
+    def shard(self, number: int) -> Path:
+        return self.root / "shards" / f"shard_{number}.jsonl"
+
+    def journal(self, number: int) -> Path:
+        return self.root / "journal" / f"shard_{number}.jsonl"
+
+    def times(self, number: int) -> Path:
+        """Start and last heartbeat of each attempt at a shard, kept for ever."""
+        return self.root / "journal" / f"shard_{number}.times"
+
+    def shard_lease(self, number: int) -> Path:
+        return self.root / "journal" / f"shard_{number}.lease"
+
+    def ledger(self, number: int) -> Path:
+        """The failed attempts of a shard."""
+        return self.root / "failures" / f"shard_{number}.jsonl"
+
+    def keys(self, described: Path) -> Path:
+        """The remembered keys of a batch file, a shard file or the dataset."""
+        return self.root / "keys" / f"{described.name}.keys"
+
+    def manifest(self, digest: str) -> Path:
+        return self.root / "shards" / f"manifest_{digest}.json"
+
+    def numbers(self, folder: str, suffix: str = ".jsonl") -> list[int]:
+        """Shard numbers of the files with `suffix` in a folder of the run ("" is the run folder itself), sorted."""
+        return sorted(_numbers(self.root / folder, suffix))
+
+
+def _numbers(folder: Path, suffix: str) -> Iterator[int]:
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(suffix) and (match := SHARD_NAME.match(entry.name)):
+                yield int(match[1])
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that takes the place of `path`, durably and at once, when the block ends without error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        sync_folder(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Replace `path` by `data` so that a reader sees the old or the new content, never a part."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Replace `path` by `data` at once, without waiting for the disk: for what may be lost in a power cut."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_bytes(data)
+    temporary.replace(path)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in `folder` durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

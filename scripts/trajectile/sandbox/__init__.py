@@ -1,0 +1,1 @@
+"""Where tools run: one sandbox a prompt, never reused, always removed."""

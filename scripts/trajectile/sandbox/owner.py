@@ -1,0 +1,135 @@
+"""The owner's side of a supervisor: start it, run commands through it, end it."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from trajectile.sandbox.base import ExecResult, OutputBuffer, SandboxDied
+from trajectile.sandbox.command import Command
+from trajectile.sandbox.isolation import Launch
+
+KILL_GRACE_S = 10.0
+CLOSE_GRACE_S = 10.0
+CAUSE_BYTES = 500
+
+
+class Supervisor:
+    """A running supervisor; `log` takes what it and bubblewrap say on stderr."""
+
+    def __init__(self, launch: Launch, log: Path) -> None:
+        self._log = log
+        self._cause = ""
+        self._commands: set[Command] = set()
+        self._control, control = socket.socketpair()
+        self._inbox, inbox = socket.socketpair()
+        passed = [control.fileno(), inbox.fileno(), *launch.rulesets]
+        try:
+            with log.open("wb") as stderr:
+                self._process = subprocess.Popen(
+                    [*launch.command, *map(str, passed)],
+                    env=launch.env,
+                    cwd=launch.folder,
+                    stdin=subprocess.DEVNULL,
+                    stdout=stderr,
+                    stderr=stderr,
+                    pass_fds=passed,
+                )
+        finally:
+            control.close()
+            inbox.close()
+            for ruleset in launch.rulesets:
+                os.close(ruleset)
+        self._control.setblocking(False)
+        asyncio.get_running_loop().add_reader(self._control, self._lost)
+
+    async def run(
+        self,
+        script: str,
+        *,
+        timeout_s: float | None,
+        output: OutputBuffer,
+        stdin: "asyncio.Queue[bytes | None] | None",
+    ) -> ExecResult:
+        """Run a bash script; its deadline and cancellation end everything it started. Raises SandboxDied."""
+        command = self._begin(output, stdin is not None)
+        feeds = [asyncio.ensure_future(command.send(script.encode()))]
+        if stdin is not None:
+            feeds.append(asyncio.ensure_future(command.feed(stdin)))
+        status, ended = -9, False
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    status, ended = await asyncio.shield(command.status), True
+        finally:
+            for feed in feeds:
+                feed.cancel()
+            if not ended:
+                await asyncio.shield(asyncio.ensure_future(self._end(command)))
+            command.finish_output()
+        exit_code = status if status >= 0 else 128 - status
+        return ExecResult(output.value(), exit_code, not ended)
+
+    def _begin(self, output: OutputBuffer, stdin: bool) -> Command:
+        if self._cause:
+            raise SandboxDied(self._cause)
+        try:
+            command = Command(self._inbox, output, stdin)
+        except ConnectionError as error:
+            raise SandboxDied(self._find_cause()) from error
+        except OSError as error:  # too many open files: not the command's fault
+            raise SandboxDied(f"a command could not be started: {error}") from error
+        self._commands.add(command)
+        command.gone.add_done_callback(lambda _: self._forget(command))
+        return command
+
+    def _forget(self, command: Command) -> None:
+        self._commands.discard(command)
+        command.finish_output()
+        command.close()
+
+    async def _end(self, command: Command) -> None:
+        """Kill all that a command started; where that fails, the whole sandbox."""
+        if command.gone.done():
+            return
+        try:
+            async with asyncio.timeout(KILL_GRACE_S):
+                keeper = await asyncio.shield(command.keeper)
+                self._control.send(keeper.to_bytes(4, sys.byteorder))
+                await asyncio.shield(command.gone)
+        except (TimeoutError, OSError):
+            await self.close("a command could not be killed")
+        except SandboxDied:
+            pass  # the next command will say so
+
+    def _lost(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._control)
+        self._cause = self._cause or self._find_cause()
+        for command in list(self._commands):
+            command.fail(self._cause)
+            command.close()
+
+    def _find_cause(self) -> str:
+        said = self._log.read_bytes()[-CAUSE_BYTES:].decode(errors="replace").strip()
+        return f"the local sandbox ended: {said or 'its supervisor was killed'}"
+
+    async def close(self, cause: str = "the sandbox was closed") -> None:
+        """End the supervisor and everything in it; returns when they are gone."""
+        self._cause = self._cause or cause
+        self._lost()
+        self._control.close()
+        self._inbox.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_GRACE_S):
+                await self._exited()
+        self._process.kill()
+        await self._exited()
+
+    async def _exited(self) -> None:
+        pause = 0.001
+        while self._process.poll() is None:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 0.05)

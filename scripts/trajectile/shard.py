@@ -1,0 +1,124 @@
+"""The engine of one shard: runs the owed prompts side by side and makes each finished row durable."""
+
+import asyncio
+import logging
+import shutil
+from collections import Counter, deque
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from trajectile.episode import EpisodeSettings, run_episode
+from trajectile.errors import FatalError, PromptError
+from trajectile.ids import Id, make_id
+from trajectile.journal import Appender, Failure
+from trajectile.lease import HEARTBEAT_S, Lease
+from trajectile.rows import PromptRow, Trajectory
+from trajectile.run_folder import RunFolder
+from trajectile.times import Clock
+
+DISK_RESERVE_BYTES = 16 << 20
+log = logging.getLogger(__name__)
+
+
+class Stopped(Exception):
+    """The shard takes no more prompts, those in flight having ended; the message says why."""
+
+
+class ShardRun:
+    """Runs prompts of one shard, appending to its journal and ledger while its lease holds."""
+
+    def __init__(
+        self, folder: RunFolder, number: int, shared: EpisodeSettings, lease: Lease, earlier: Counter[Id]
+    ) -> None:
+        self.folder = folder
+        self.shared = shared
+        self.lease = lease
+        self.number = number
+        self.earlier = earlier
+        self.finished = self.failed = 0
+        self._in_a_row = 0
+        self._rows: deque[PromptRow] = deque()
+        self._out_of_disk = ""
+        self._journal = Appender(folder.journal(number))
+        self._ledger = Appender(folder.ledger(number))
+
+    async def run(self, rows: Iterable[PromptRow]) -> None:
+        """Attempt all rows. FatalError, LeaseLost or Stopped say that some were not attempted."""
+        self._rows.extend(rows)
+        clock = Clock(self.folder.times(self.number))
+        heartbeat = asyncio.create_task(self._heartbeat(clock))
+        try:
+            await self._work_beside(heartbeat)
+        finally:
+            heartbeat.cancel()
+            clock.beat()
+            self._journal.close()
+            self._ledger.close()
+        if self._out_of_disk:
+            raise Stopped(self._out_of_disk)
+
+    async def _work_beside(self, heartbeat: "asyncio.Task[None]") -> None:
+        """Run the workers to their end; whatever ends one of them, or the heartbeat, ends all."""
+        count = min(self.shared.settings.concurrency, len(self._rows))
+        workers = [asyncio.create_task(self._worker()) for _ in range(count)]
+        pending = {*workers}
+        try:
+            while pending:
+                done, _ = await asyncio.wait({*pending, heartbeat}, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+                pending -= done
+        finally:
+            for task in workers:
+                task.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+
+    async def _worker(self) -> None:
+        while self._rows and not self._disk_is_short():
+            await self._attempt(self._rows.popleft())
+
+    def _disk_is_short(self) -> bool:
+        free = shutil.disk_usage(self.folder.root).free
+        if free < DISK_RESERVE_BYTES:
+            self._out_of_disk = (
+                f"the disk of {self.folder.root} has {free >> 20} MB left; free some space and run again"
+            )
+        return bool(self._out_of_disk)
+
+    async def _attempt(self, row: PromptRow) -> None:
+        try:
+            trajectory = await run_episode(row, self.shared)
+        except PromptError as error:
+            await self._record_failure(row, error.kind, str(error))
+        except FatalError:
+            raise
+        except Exception as error:
+            log.exception("prompt %d: unexpected error", row.prompt_index)
+            await self._record_failure(row, "internal_error", f"{type(error).__name__}: {error}")
+        else:
+            await self._record_row(trajectory)
+
+    async def _record_row(self, trajectory: Trajectory) -> None:
+        self.lease.check()
+        await self._journal.append(trajectory)
+        self.finished += 1
+        self._in_a_row = 0
+        log.info("prompt %d: %s after %d calls", trajectory.prompt_index, trajectory.end_reason, trajectory.api_calls)
+
+    async def _record_failure(self, row: PromptRow, kind: str, message: str) -> None:
+        self.lease.check()
+        attempt = self.earlier[make_id(row.prompt_key, row.ordinal)] + 1
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        ids = (row.prompt_index, row.prompt_key, row.ordinal, self.number)
+        await self._ledger.append(Failure(*ids, attempt, kind, message, now))
+        self.failed += 1
+        self._in_a_row += 1
+        log.warning("prompt %d: failed (%s): %s", row.prompt_index, kind, message)
+        if self._in_a_row >= self.shared.settings.max_consecutive_failures:
+            raise FatalError(f"{self._in_a_row} prompts in a row failed, the last one with {kind}: {message}")
+
+    async def _heartbeat(self, clock: Clock) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT_S)
+            self.lease.beat()
+            clock.beat()

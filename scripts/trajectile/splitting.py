@@ -1,0 +1,53 @@
+"""Carries out the plan's cut: shard files for the new shards, and the manifest that the shards read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from trajectile.batch import Manifest, ManifestShard, save_batch_rows
+from trajectile.dataset import read_prompts
+from trajectile.errors import UserError
+from trajectile.ids import Id, Ids, make_id, remember
+from trajectile.plan import Plan, Shard
+from trajectile.rows import PromptRow
+from trajectile.run_folder import RunFolder, write_atomic
+
+
+def write_shards(
+    folder: RunFolder, plan: Plan, dataset_file: Path, *, on_bad_row: str, max_samples: int | None
+) -> None:
+    """Write the files of the plan's new shards and make those that go on ready to be made anew."""
+    prompts = read_prompts(dataset_file, on_bad_row=on_bad_row, max_samples=max_samples)
+    _write_new(folder, [shard for shard in plan.shards if shard.new], prompts)
+    for shard in plan.shards:
+        if not shard.new and folder.batch(shard.number).exists():
+            save_batch_rows(folder, shard.number)
+    write_atomic(folder.manifest(plan.digest), msgspec.json.encode(_manifest(plan)))
+
+
+def _write_new(folder: RunFolder, shards: list[Shard], prompts: Iterator[PromptRow]) -> None:
+    """Stream the dataset once; new shards hold rows in dataset order, one after the other."""
+    for shard in shards:
+        wanted = dict.fromkeys(shard.rows)
+        rows = _take(wanted, prompts)
+        write_atomic(folder.shard(shard.number), b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+        remember(folder, folder.shard(shard.number), Ids(shard.rows, ""))
+
+
+def _take(wanted: dict[Id, None], prompts: Iterator[PromptRow]) -> Iterator[PromptRow]:
+    while wanted:
+        row = next(prompts, None)
+        if row is None:
+            raise UserError("the dataset changed while it was being split. Run again.")
+        if (key := make_id(row.prompt_key, row.ordinal)) in wanted:
+            del wanted[key]
+            yield row
+
+
+def _manifest(plan: Plan) -> Manifest:
+    shards = {
+        str(shard.number): ManifestShard(len(shard.rows), [row.hex() for row in shard.withdrawn])
+        for shard in plan.shards
+    }
+    return Manifest(plan.digest, shards)

@@ -1,0 +1,74 @@
+"""The start and the end of a run in the main process: lease, run.json, checks that cost nothing but time."""
+
+import asyncio
+import sys
+import threading
+from contextlib import suppress
+
+import msgspec
+
+from trajectile.checkpoint import rebuild_checkpoint
+from trajectile.errors import UserError
+from trajectile.identity import new_identity, write_identity
+from trajectile.lease import HEARTBEAT_S, Lease, LeaseLost
+from trajectile.preflight import check_model
+from trajectile.preparation import PreparedRun
+from trajectile.run_folder import write_atomic
+from trajectile.sandbox.isolation import describe_isolation
+from trajectile.sandbox.scratch import reap
+from trajectile.tools.registry import schemas, tools_of
+
+
+def begin_run(run: PreparedRun) -> Lease:
+    """Take the run's lease, check sandbox and model where prompts are owed, and write run.json and settings.json."""
+    lease = Lease(run.folder.lease)
+    if holder := lease.acquire():
+        raise UserError(f"run {run.settings.run_name} is being made by {holder}. Wait for it, or end that process.")
+    threading.Thread(target=_beat, args=(lease,), daemon=True).start()
+    run.folder.stop.unlink(missing_ok=True)
+    reap(run.folder.scratch)
+    isolation = _check(run)
+    _write_settings(run, isolation)
+    rebuild_checkpoint(run.folder)
+    return lease
+
+
+def _beat(lease: Lease) -> None:
+    with suppress(LeaseLost):
+        while True:
+            threading.Event().wait(HEARTBEAT_S)
+            lease.beat()
+
+
+def _check(run: PreparedRun) -> str:
+    """Return how commands are isolated, having said so; nothing is checked where nothing is owed."""
+    if not run.plan.shards:
+        return run.identity.isolation if run.identity else ""
+    isolation = describe_isolation(run.settings.local_isolation)
+    _say(isolation)
+    if run.offer.dropped:
+        _say(f"toolsets left out because they cannot work here: {', '.join(run.offer.dropped)}")
+    if run.settings.preflight:
+        asyncio.run(check_model(run.settings))
+    return isolation
+
+
+def _say(text: str) -> None:
+    print(f"trajectile: {text}", file=sys.stderr)
+
+
+def _write_settings(run: PreparedRun, isolation: str) -> None:
+    """Write what the shards of this start go by (settings.json) and what the run is (run.json)."""
+    tools = tools_of(run.offer.distribution.chances)
+    identity = new_identity(
+        run.settings,
+        run.identity,
+        chances=dict(run.offer.distribution.chances),
+        dropped=run.offer.dropped,
+        tools=[tool.name for tool in tools],
+        tool_schemas=schemas(tools),
+        dataset={"file": run.settings.dataset_file, "prompts": run.plan.prompts, "sha256": run.plan.dataset_digest},
+        isolation=isolation,
+    )
+    write_identity(run.folder, identity)
+    write_atomic(run.folder.settings_json, msgspec.json.format(msgspec.json.encode(run.settings), indent=2))

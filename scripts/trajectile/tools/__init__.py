@@ -1,0 +1,1 @@
+"""Toolsets: what a model can call, and which of it a prompt is offered."""
