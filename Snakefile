@@ -34,7 +34,8 @@ rule all:
 
 
 onstart:
-    begin(RUN)
+    with worded_as(WorkflowError):
+        begin(RUN)
 
 
 onsuccess:

@@ -6,13 +6,10 @@ import sys
 sys.path.insert(0, f"{workflow.basedir}/scripts")
 
 from snakemake.exceptions import WorkflowError
-from trajectile.errors import FatalError, UserError
-from trajectile.workflow import Targets, begin, end, prepare
+from trajectile.workflow import Targets, begin, end, prepare, worded_as
 
-try:
+with worded_as(WorkflowError):
     SETTINGS, RUN = prepare(config, workflow.is_main_process)
-except (UserError, FatalError) as error:
-    raise WorkflowError(str(error))
 
 TARGETS = Targets(SETTINGS, RUN)
 RUN_FOLDER = str(SETTINGS.folder)

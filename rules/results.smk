@@ -75,7 +75,6 @@ rule check_run:
     input:
         trajectories="<run>/trajectories.jsonl",
         statistics="<run>/statistics.json",
-        dataset=ancient(SETTINGS.dataset_file),
         script=f"{workflow.basedir}/scripts/check_run.py",
     output:
         verdict="<run>/verdict.json",
@@ -83,13 +82,10 @@ rule check_run:
         "<run>/logs/check_run.log",
     params:
         run_folder=RUN_FOLDER,
-        max_samples=SETTINGS.max_samples or 0,
-        on_bad_row=SETTINGS.on_bad_row,
         max_failed_fraction=SETTINGS.max_failed_fraction,
         plan=TARGETS.results_digest,
     shell:
-        "python {input.script} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
-        " --max_samples {params.max_samples} --on_bad_row {params.on_bad_row}"
+        "python {input.script} --run_folder {params.run_folder:q}"
         " --max_failed_fraction {params.max_failed_fraction} 2>&1 | tee {log:q}"
 
 

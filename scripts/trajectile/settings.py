@@ -121,7 +121,7 @@ def frozen_settings(settings: Settings) -> dict[str, Any]:
     """Return what shapes a trajectory and is fixed for a run; prompt texts and files as their SHA-256."""
     names = [name for name, entry in schema()["properties"].items() if entry.get("x-frozen")]
     frozen = {name: getattr(settings, name) for name in names}
-    frozen["base_url_host"] = "" if settings.model.startswith("local/") else urlsplit(settings.base_url).netloc
+    frozen["base_url_host"] = "" if settings.model.startswith("local/") else urlsplit(settings.base_url).hostname or ""
     frozen["ephemeral_system_prompt"] = _digest(settings.ephemeral_system_prompt.encode())
     prefill = settings.prefill_messages_file
     frozen["prefill_messages_file"] = _digest(Path(prefill).read_bytes() if prefill else b"")

@@ -1,8 +1,10 @@
 """What the Snakefile asks of the library: the plan as lists of files, and the start and end of a run."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+from trajectile.errors import FatalError, UserError
 from trajectile.lease import Lease
 from trajectile.preparation import PreparedRun, prepare_run
 from trajectile.run_folder import RunFolder
@@ -10,6 +12,15 @@ from trajectile.settings import Settings, load_settings
 
 NO_SHARD = "(?!)"
 _leases: list[Lease] = []
+
+
+@contextmanager
+def worded_as(kind: type[Exception]) -> Iterator[None]:
+    """Turn errors that tell the user what to do into errors of `kind`, which Snakemake prints without a traceback."""
+    try:
+        yield
+    except (UserError, FatalError) as error:
+        raise kind(str(error)) from None
 
 
 def prepare(config: dict[str, Any], is_main_process: bool) -> tuple[Settings, PreparedRun | None]:

@@ -72,7 +72,10 @@ dataset_file_option = click.option(
     help="The dataset the run is made from.",
 )
 max_samples_option = click.option(
-    "--max_samples", type=click.IntRange(min=0), help="Only the first prompts of the dataset."
+    "--max_samples",
+    type=click.IntRange(min=0),
+    callback=lambda ctx, param, value: value or None,
+    help="Only the first prompts of the dataset; 0 for all.",
 )
 on_bad_row_option = click.option(
     "--on_bad_row",

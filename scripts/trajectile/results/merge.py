@@ -11,6 +11,7 @@ from trajectile.results.matching import Matcher, Matching
 from trajectile.results.merged_row import MERGED_ROW, MergedRow
 from trajectile.results.sources import FinishedRows, PlaceReader
 from trajectile.results.tool_names import ToolNames
+from trajectile.rows import ToolStat
 from trajectile.run_folder import RunFolder
 
 
@@ -53,11 +54,14 @@ def scan(folder: RunFolder, dataset: Dataset, offered: list[str]) -> Scan:
 
 def merge(scanned: Scan, dataset: Dataset, out: BinaryIO, *, keep_superseded: bool) -> Merged:
     """Write the rows that are not discarded in dataset order, and after them, if kept, those that no prompt takes."""
-    written = 0
+    no_calls, no_errors = dict.fromkeys(scanned.names, ToolStat()), dict.fromkeys(scanned.names, 0)
+    written, line = 0, bytearray()
     with PlaceReader(scanned.rows.files) as reader:
         for row in _ordered(scanned, dataset, reader, keep_superseded):
-            row.fill(scanned.names)
-            out.write(ENCODER.encode(row) + b"\n")
+            row.tool_stats, row.tool_error_counts = no_calls | row.tool_stats, no_errors | row.tool_error_counts
+            ENCODER.encode_into(row, line)
+            line += b"\n"
+            out.write(line)
             written += 1
     row_of_prompt, superseded = scanned.matching
     return Merged(written, sum(scanned.discarded), len(superseded), int((row_of_prompt < 0).sum()))

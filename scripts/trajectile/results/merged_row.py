@@ -23,12 +23,5 @@ class MergedRow(msgspec.Struct):
     usage: Usage
     source: str = "{}"
 
-    def fill(self, tools: list[str]) -> None:
-        """Give the tool counts exactly the names `tools`, in that order, zero where there are none."""
-        if [*self.tool_stats] != tools:
-            self.tool_stats = {name: self.tool_stats.get(name) or ToolStat() for name in tools}
-        if [*self.tool_error_counts] != tools:
-            self.tool_error_counts = {name: self.tool_error_counts.get(name, 0) for name in tools}
-
 
 MERGED_ROW = msgspec.json.Decoder(MergedRow)

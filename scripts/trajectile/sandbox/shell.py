@@ -53,7 +53,8 @@ def wrap(command: str, state_dir: str, *, persist: bool) -> str:
         return f"{restore}eval {shlex.quote(command)}"
     # `builtin` and `command -p`: the command may have defined functions, or lost its PATH.
     save = (
-        '{ { builtin printf "cd -- %q || cd\\n" "$PWD"; builtin export -p; builtin export -fp; } >|STATE.$$'
+        "{ { builtin export -p; builtin export -fp; "
+        'builtin printf "cd -- %q || cd\\nOLDPWD=%q\\n" "$PWD" "${OLDPWD-}"; } >|STATE.$$'
         " && builtin command -p mv -f -- STATE.$$ STATE; } 2>/dev/null || :"
     ).replace("STATE", state)
     # The trap serves commands that exit; a command may set its own, so the state is also saved when it falls through.
