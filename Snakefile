@@ -35,7 +35,11 @@ rule all:
 
 onstart:
     with worded_as(WorkflowError):
-        begin(RUN)
+        begin(
+            RUN,
+            asks_model=any(job.rule.name == "run_batch" for job in workflow.dag.needrun_jobs()),
+            give_up=lambda: workflow.scheduler.exit_gracefully(),
+        )
 
 
 onsuccess:
@@ -43,4 +47,5 @@ onsuccess:
 
 
 onerror:
+    say_how_to_go_on(RUN)
     end()

@@ -6,7 +6,7 @@ import sys
 sys.path.insert(0, f"{workflow.basedir}/scripts")
 
 from snakemake.exceptions import WorkflowError
-from trajectile.workflow import Targets, begin, end, prepare, worded_as
+from trajectile.workflow import Targets, begin, end, prepare, say_how_to_go_on, worded_as
 
 with worded_as(WorkflowError):
     SETTINGS, RUN = prepare(config, workflow.is_main_process)

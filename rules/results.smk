@@ -18,8 +18,10 @@ rule filter_trajectories:
         discarded="<run>/discarded.jsonl",
     log:
         "<run>/logs/filter_trajectories.log",
+    conda:
+        "../envs/trajectile.yaml"
     params:
-        run_folder=RUN_FOLDER,
+        run_folder=subpath(output.discarded, parent=True),
         require_reasoning=SETTINGS.require_reasoning,
         plan=TARGETS.results_digest,
     shell:
@@ -37,8 +39,10 @@ rule compute_statistics:
         statistics="<run>/statistics.json",
     log:
         "<run>/logs/compute_statistics.log",
+    conda:
+        "../envs/trajectile.yaml"
     params:
-        run_folder=RUN_FOLDER,
+        run_folder=subpath(output.statistics, parent=True),
         max_samples=SETTINGS.max_samples or 0,
         on_bad_row=SETTINGS.on_bad_row,
         plan=TARGETS.results_digest,
@@ -58,8 +62,10 @@ rule merge_trajectories:
         trajectories="<run>/trajectories.jsonl",
     log:
         "<run>/logs/merge_trajectories.log",
+    conda:
+        "../envs/trajectile.yaml"
     params:
-        run_folder=RUN_FOLDER,
+        run_folder=subpath(output.trajectories, parent=True),
         max_samples=SETTINGS.max_samples or 0,
         on_bad_row=SETTINGS.on_bad_row,
         superseded_rows=SETTINGS.superseded_rows,
@@ -80,8 +86,10 @@ rule check_run:
         verdict="<run>/verdict.json",
     log:
         "<run>/logs/check_run.log",
+    conda:
+        "../envs/trajectile.yaml"
     params:
-        run_folder=RUN_FOLDER,
+        run_folder=subpath(output.verdict, parent=True),
         max_failed_fraction=SETTINGS.max_failed_fraction,
         plan=TARGETS.results_digest,
     shell:
@@ -98,6 +106,8 @@ rule collect:
         merge=ancient(f"{workflow.basedir}/scripts/merge_trajectories.py"),
     log:
         "<run>/logs/collect.log",
+    conda:
+        "../envs/trajectile.yaml"
     params:
         run_folder=RUN_FOLDER,
         max_samples=SETTINGS.max_samples or 0,

@@ -10,8 +10,10 @@ rule run_batch:
         batch="<run>/batch_{shard}.jsonl",
     log:
         "<run>/logs/run_batch/shard_{shard}.log",
+    conda:
+        "../envs/trajectile.yaml"
     params:
-        run_folder=RUN_FOLDER,
+        run_folder=subpath(output.batch, parent=True),
         reason=reason_for,
     message:
         "shard {wildcards.shard}: {params.reason}"

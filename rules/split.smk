@@ -14,8 +14,10 @@ rule split_dataset:
         manifest=MANIFEST,
     log:
         "<run>/logs/split_dataset.log",
+    conda:
+        "../envs/trajectile.yaml"
     params:
-        run_folder=RUN_FOLDER,
+        run_folder=subpath(output.manifest, ancestor=2),
         batch_size=SETTINGS.batch_size,
         max_samples=SETTINGS.max_samples or 0,
         max_attempts=SETTINGS.max_attempts or 0,

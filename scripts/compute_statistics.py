@@ -25,7 +25,7 @@ from trajectile.run_folder import RunFolder, replacing, write_atomic
 @dataset_file_option
 @max_samples_option
 @on_bad_row_option
-def main(run_folder: Path, dataset_file: Path, max_samples: int | None, on_bad_row: str) -> None:
+def main(run_folder: Path, dataset_file: Path, max_samples: int, on_bad_row: str) -> None:
     """Write statistics.json, failures.jsonl and README.md (the dataset card), and print the statistics."""
     folder = RunFolder(run_folder)
     identity = read_identity(folder)

@@ -28,7 +28,7 @@ from trajectile.run_folder import RunFolder, replacing
     show_default=True,
     help="What becomes of finished rows whose prompt has left the dataset; kept ones come last.",
 )
-def main(run_folder: Path, dataset_file: Path, max_samples: int | None, on_bad_row: str, superseded_rows: str) -> None:
+def main(run_folder: Path, dataset_file: Path, max_samples: int, on_bad_row: str, superseded_rows: str) -> None:
     """Write trajectories.jsonl: the rows that are not discarded, in dataset order."""
     folder = RunFolder(run_folder)
     dataset = Dataset(dataset_file, max_samples, on_bad_row)

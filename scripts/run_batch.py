@@ -8,6 +8,7 @@ Example: python scripts/run_batch.py --run_folder data/first_run --shard 3 --man
 """
 
 import asyncio
+import signal
 import sys
 from pathlib import Path
 
@@ -23,6 +24,7 @@ def main(run_folder: Path, shard: int, manifest: Path) -> None:
     from trajectile.execution import Execution
     from trajectile.run_folder import RunFolder
 
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends with 130 before the shard listens, as SIGTERM does with 143
     with explained():
         execution = Execution(RunFolder(run_folder), shard, manifest)
         log_to_stderr(execution.settings.verbose)

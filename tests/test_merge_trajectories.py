@@ -109,9 +109,11 @@ def test_an_empty_run_gives_an_empty_file(run):
     assert run.folder.trajectories.read_bytes() == b""
 
 
-def test_max_samples_leaves_later_rows_out_as_superseded(run):
+@pytest.mark.parametrize(("samples", "written", "superseded"), [("2", 2, 3), ("0", 5, 0), ("9", 5, 0)])
+def test_rows_beyond_max_samples_are_superseded_and_0_means_all(run, samples, written, superseded):
     run.batch(0, *(run.row(n) for n in range(5)))
-    assert "2 rows written, 0 discarded, 3 superseded, 0 owed" in merge(run, "--max_samples", "2")
+    output = merge(run, "--max_samples", samples)
+    assert f"{written} rows written, 0 discarded, {superseded} superseded, 0 owed" in output
 
 
 def test_a_missing_or_outdated_filter_is_named(run):

@@ -93,3 +93,12 @@ def test_a_matcher_forgets_what_it_was_asked_about() -> None:
         matcher.add(key(name), ordinal)
     assert matcher.exact().tolist() == [1, -1, -1, 0]
     assert matcher.match().row_of_prompt.tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize(
+    "keys", [("1" * 16 + "a" * 48, "1" * 16 + "b" * 48), ("a" * 16 + "1" * 48, "b" * 16 + "1" * 48)]
+)
+def test_keys_that_agree_in_one_half_are_different(keys: tuple[str, str]) -> None:
+    matcher = Matcher(keys)
+    matcher.add(keys[1], 0)
+    assert matcher.match().row_of_prompt.tolist() == [-1, 0]

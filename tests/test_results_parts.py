@@ -78,3 +78,13 @@ def test_tables_keep_to_the_width_and_are_plain_in_a_file(tmp_path, width, termi
         assert max(map(len, text.splitlines())) <= width
     if width == 200:
         assert names[1] in text
+
+
+def test_the_card_leaves_out_made_up_tools_of_discarded_rows(tmp_path):
+    run = Run(tmp_path, ["a", "b"])
+    offered_once = ["read_file", "terminal", "web_search"]
+    run.batch(0, run.row(0, calls=("made_up",), tools=["made_up"]), run.row(1, tools=offered_once))
+    invoke(filter_rows, run, dataset=False)
+    invoke(compute, run)
+    front = yaml.safe_load(run.folder.card.read_text().split("---\n")[1])
+    assert front["dataset_info"]["features"] == features(offered_once)

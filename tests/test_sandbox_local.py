@@ -84,8 +84,8 @@ def test_folder_and_variables_last(tmp_path: Path, layer: str) -> None:
         assert first.exit_code == 3
         assert not first.timed_out
         assert await said(sandbox, 'echo "$N|$A|${PWD##*/}|$OLDPWD"') == f"1|two\nlines|a|{await home(sandbox)}\n"
-        assert await said(sandbox, "f() { echo F; }; export -f f; unset A; set -e; false; echo no") == ""
-        assert await said(sandbox, "cd -; f; echo ${A-unset}") == f"{await home(sandbox)}\nF\nunset\n"
+        assert await said(sandbox, "f() { echo F; }; export -f f; unset A LANG; set -e; false; echo no") == ""
+        assert await said(sandbox, "cd -; f; echo ${A-no} ${LANG-no}") == f"{await home(sandbox)}\nF\nno no\n"
 
     async def home(sandbox: LocalSandbox) -> str:
         return (await said(sandbox, "echo -n ~")).strip()

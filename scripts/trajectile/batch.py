@@ -60,10 +60,12 @@ def save_batch_rows(folder: RunFolder, number: int) -> None:
 
 
 class ManifestShard(msgspec.Struct):
-    """What the plan says of one shard: how many rows to run, and which rows of its file not to run (hex ids)."""
+    """What the plan says of one shard: how many rows to run, which rows of its file not to run, and how often rows
+    failed before. Rows are named by their ids in hex."""
 
     to_run: int
     withdrawn: list[str] = []
+    failed: dict[str, int] = {}
 
 
 class Manifest(msgspec.Struct):

@@ -18,6 +18,11 @@ def explained() -> Iterator[None]:
         sys.exit(2)
 
 
+def say(text: str) -> None:
+    """Tell the user of a workflow something, beside what Snakemake says."""
+    print(f"trajectile: {text}", file=sys.stderr)
+
+
 def log_to_stderr(verbose: bool = False) -> None:
     """Log one line an event to standard error, with the time."""
     level = logging.DEBUG if verbose else logging.INFO

@@ -1,8 +1,10 @@
 """One prompt, from its row to a trajectory: draws toolsets, opens a sandbox, runs the agent, closes the sandbox."""
 
+import asyncio
+import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -18,6 +20,7 @@ from trajectile.tools.distributions import Distribution, draw
 from trajectile.tools.registry import tools_of
 from trajectile.tools.tool import ToolContext
 
+log = logging.getLogger(__name__)
 PARTIAL_ENDS = frozenset(
     {"context_overflow", "output_truncated", "content_filter", "invalid_tool_calls", "time_limit", "token_limit"}
 )
@@ -56,8 +59,21 @@ async def run_episode(row: PromptRow, shared: EpisodeSettings) -> Trajectory:
 
 
 async def _close(*closers: Callable[[], Awaitable[None]]) -> None:
+    """Close all, a cancellation notwithstanding; what cannot be closed costs no finished prompt."""
+    closing = asyncio.ensure_future(_close_each(closers))
+    try:
+        await asyncio.shield(closing)
+    except asyncio.CancelledError:
+        await closing
+        raise
+
+
+async def _close_each(closers: Iterable[Callable[[], Awaitable[None]]]) -> None:
     for close in closers:
-        await close()
+        try:
+            await close()
+        except Exception:
+            log.exception("something of a sandbox is left behind")
 
 
 def _trajectory(

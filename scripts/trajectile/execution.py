@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from trajectile.batch import Manifest, rows_to_run, write_batch
+from trajectile.batch import Manifest, ManifestShard, rows_to_run, write_batch
 from trajectile.checkpoint import update_checkpoint
 from trajectile.episode import EpisodeSettings
 from trajectile.errors import FatalError, UserError
@@ -32,6 +32,7 @@ from trajectile.stop import mark_stop, stopped
 from trajectile.tools.distributions import Distribution
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+STOPPED_BEFORE = "another shard found that nothing can be run now, and said why"
 log = logging.getLogger(__name__)
 
 
@@ -43,7 +44,7 @@ class Execution:
         self.number = number
         self.settings = _read_settings(folder)
         self.identity = _read_identity(folder)
-        self.withdrawn = _withdrawn(manifest, number)
+        self.planned = _planned(manifest, number)
         self.lease = Lease(folder.shard_lease(number))
 
     async def run(self) -> int:
@@ -54,7 +55,7 @@ class Execution:
                 if not (waited_for and self.folder.batch(self.number).exists()):
                     await self._run_owed()
                 return 0
-            except (FatalError, Stopped) as error:
+            except (FatalError, Stopped, OSError) as error:
                 return self._stopped(error)
             except LeaseLost as error:
                 log.error("stopped: %s", error)
@@ -66,21 +67,25 @@ class Execution:
                 self.lease.release()
 
     def _stopped(self, error: Exception) -> int:
-        if isinstance(error, FatalError):
-            mark_stop(self.folder, str(error))
+        if isinstance(error, FatalError) and not mark_stop(self.folder, str(error)):
+            error = Stopped(STOPPED_BEFORE)
         log.error("stopped: %s", error)
         return 1
 
     async def _run_owed(self) -> None:
-        rows = rows_to_run(self.folder, self.number, self.withdrawn)
+        withdrawn = {bytes.fromhex(row) for row in self.planned.withdrawn}
+        rows = rows_to_run(self.folder, self.number, withdrawn)
         if rows:
-            if message := stopped(self.folder):
-                raise Stopped(f"an earlier shard found that nothing can be run: {message}")
+            if stopped(self.folder):
+                raise Stopped(STOPPED_BEFORE)
             await self._run(rows)
         indices = write_batch(self.folder, self.number)
         _ignore_signals()
-        remember_batch(self.folder, self.number)
-        update_checkpoint(self.folder, self.number, indices)
+        try:
+            remember_batch(self.folder, self.number)
+            update_checkpoint(self.folder, self.number, indices)
+        except OSError as error:
+            log.warning("the batch is complete, but not all that describes it: %s", error)
         log.info("batch %d: %d rows", self.number, len(indices))
 
     async def _run(self, rows: list[PromptRow]) -> None:
@@ -109,9 +114,12 @@ class Execution:
         return LocalSandbox(self.folder.scratch, self.settings.local_isolation, cwd=row.cwd, output_limit=limit)
 
     def _earlier(self) -> Counter[Id]:
-        """Count the failed attempts that this shard's ledger holds."""
-        failures = records(self.folder.ledger(self.number), FAILURE)
-        return Counter(make_id(failure.prompt_key, failure.ordinal) for failure in failures)
+        """Count the failed attempts at each row: those the plan knew of, and those since, from this shard's ledger."""
+        counts = Counter({bytes.fromhex(row): count for row, count in self.planned.failed.items()})
+        for failure in records(self.folder.ledger(self.number), FAILURE):
+            row = make_id(failure.prompt_key, failure.ordinal)
+            counts[row] = max(counts[row], failure.attempt)
+        return counts
 
 
 @contextmanager
@@ -130,9 +138,10 @@ def _stopping_on_signals() -> Iterator[list[int]]:
 
 
 def _ignore_signals() -> None:
-    """From the batch file's rename on, the shard is done whatever comes."""
+    """From the batch file's rename to the end of the process, the shard is done whatever comes."""
     for number in STOP_SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(number, lambda: None)
+        asyncio.get_running_loop().remove_signal_handler(number)
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _read_settings(folder: RunFolder) -> Settings:
@@ -148,9 +157,9 @@ def _read_identity(folder: RunFolder) -> Identity:
     raise UserError(f"{folder.run_json} is missing; start the run with snakemake")
 
 
-def _withdrawn(manifest: Path, number: int) -> set[Id]:
+def _planned(manifest: Path, number: int) -> ManifestShard:
     plan = msgspec.json.decode(manifest.read_bytes(), type=Manifest)
     shard = plan.shards.get(str(number))
     if shard is None:
         raise UserError(f"shard {number} is not in {manifest.name}: the plan has nothing to run for it")
-    return {bytes.fromhex(row) for row in shard.withdrawn}
+    return shard

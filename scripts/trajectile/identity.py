@@ -1,6 +1,8 @@
 """run.json: what a run is. Its frozen settings, so that one run never mixes two kinds of rows unasked."""
 
+import json
 import platform
+import re
 import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -14,6 +16,7 @@ from trajectile.run_folder import RunFolder, write_atomic
 from trajectile.settings import Settings, frozen_settings, settings_digest
 
 HIDDEN = frozenset({"ephemeral_system_prompt"})
+DIGEST = re.compile(r"[0-9a-f]{64}")
 DISTRIBUTIONS = ("trajectile", "snakemake", "openai")
 
 
@@ -65,9 +68,14 @@ def settle(settings: Settings, identity: Identity | None) -> Settings:
         return _with_runs_own(settings, identity)
     raise UserError(
         f"run {settings.run_name} was begun with other settings:\n"
-        + "\n".join(f"  {name}: {theirs!r} in the run, {ours!r} now" for name, theirs, ours in differences)
+        + "\n".join(f"  {name}: {_shown(theirs)} in the run, {_shown(ours)} now" for name, theirs, ours in differences)
         + "\nChoose another run_name, or set settings_change to run (use the run's own) or keep (use the new ones)."
     )
+
+
+def _shown(value: Any) -> str:
+    is_digest = isinstance(value, str) and DIGEST.fullmatch(value)
+    return f"SHA-256 {value[:12]}…" if is_digest else json.dumps(value, ensure_ascii=False)
 
 
 def _differences(settings: Settings, identity: Identity) -> list[tuple[str, Any, Any]]:
@@ -80,15 +88,14 @@ def _differences(settings: Settings, identity: Identity) -> list[tuple[str, Any,
 
 
 def _with_runs_own(settings: Settings, identity: Identity) -> Settings:
-    names = [name for name in identity.frozen if name in identity.settings]
+    differing = {name for name, _, _ in _differences(settings, identity)}
+    names = {"base_url" if name == "base_url_host" else name for name in differing} & identity.settings.keys()
     own = msgspec.structs.replace(settings, **{name: identity.settings[name] for name in names})
-    own = msgspec.structs.replace(
-        own, base_url=identity.settings["base_url"], max_samples=identity.settings["max_samples"]
-    )
-    lost = [name for name, theirs, ours in _differences(own, identity)]
+    lost = [name for name, _, _ in _differences(own, identity)]
     if lost:
         raise UserError(
-            f"settings_change: run needs the run's own {', '.join(lost)} given again; run.json keeps no copy"
+            f"settings_change: run needs the run's own {', '.join(lost)} given again, as it was: "
+            f"{RunFolder(settings.folder).run_json} keeps no copy"
         )
     return own
 

@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import orjson
 
 from trajectile.journal import TRAJECTORY, records
+from trajectile.notes import Notes
 from trajectile.run_folder import RunFolder, write_atomic
 
 KEY_BYTES = 32
@@ -21,10 +23,11 @@ def make_id(prompt_key: str, ordinal: int) -> Id:
 
 
 class Ids(NamedTuple):
-    """The row identities of a file in its order, and the SHA-256 (hex) of what they were read from."""
+    """The row identities of a file in its order, the SHA-256 (hex) of what they were read from, and notes on it."""
 
     ids: list[Id]
     digest: str
+    notes: Notes = Notes()
 
 
 def remembered(folder: RunFolder, path: Path, **options: object) -> Ids | None:
@@ -32,18 +35,21 @@ def remembered(folder: RunFolder, path: Path, **options: object) -> Ids | None:
     try:
         header, _, packed = folder.keys(path).read_bytes().partition(b"\n")
         known = orjson.loads(header)
+        notes = msgspec.convert(known.pop("notes", {}), Notes)
     except (OSError, ValueError):
         return None
     digest = known.pop("digest", "")
     if known != {**_stamp(path, options), "digest_of_ids": digest_of([packed])}:
         return None
-    return Ids(list(unpack(packed)), digest)
+    return Ids(list(unpack(packed)), digest, notes)
 
 
 def remember(folder: RunFolder, path: Path, ids: Ids, **options: object) -> None:
     """Keep the identities of a file whose content they are; `options` are those it was read with."""
     packed = b"".join(ids.ids)
     header = _stamp(path, options) | {"digest": ids.digest, "digest_of_ids": digest_of([packed])}
+    if ids.notes != Notes():
+        header["notes"] = msgspec.to_builtins(ids.notes)
     write_atomic(folder.keys(path), orjson.dumps(header) + b"\n" + packed)
 
 

@@ -62,8 +62,8 @@ def _shards(folder: RunFolder) -> Iterator[ShardFiles]:
 
 
 def _remembered_batches(folder: RunFolder) -> set[int]:
-    names = (path.name for path in (folder.root / "keys").glob("batch_*.keys"))
-    return {int(name.split("_")[1].split(".")[0]) for name in names}
+    numbers = folder.numbers("keys", ".keys")
+    return {number for number in numbers if folder.keys(folder.batch(number)).exists()}
 
 
 def batch_ids(folder: RunFolder, number: int) -> list[Id]:

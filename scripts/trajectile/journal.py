@@ -43,7 +43,7 @@ class Appender:
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("ab+", buffering=0)
-        self._flushing = asyncio.Lock()
+        self._flushing: asyncio.Task[None] | None = None
         self._written = self._flushed = 0
         self._heal()
 
@@ -54,26 +54,41 @@ class Appender:
             if self._file.read(1) != b"\n":
                 self._file.write(b"\n")
 
-    def write(self, record: msgspec.Struct) -> None:
-        """Hand a line to the operating system; `flush` makes it durable."""
-        line = memoryview(ENCODER.encode(record) + b"\n")
-        while line:
-            line = line[self._file.write(line) :]
+    def write(self, line: bytes) -> None:
+        """Hand a whole line to the operating system; of one that does not fit on the disk nothing stays."""
+        start, rest = self._file.seek(0, os.SEEK_END), memoryview(line)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError:
+            self._file.truncate(start)
+            raise
         self._written += 1
 
-    async def append(self, record: msgspec.Struct) -> None:
-        """Write a line that is on disk when this returns."""
-        self.write(record)
+    async def append(self, line: bytes) -> None:
+        """Write an encoded line that is on disk when this returns."""
+        self.write(line)
         mine = self._written
-        async with self._flushing:
-            if self._flushed < mine:
-                upto = self._written
-                await asyncio.to_thread(os.fdatasync, self._file.fileno())
-                self._flushed = upto
+        while self._flushed < mine:
+            self._flushing = self._flushing or asyncio.create_task(self._flush())
+            await asyncio.shield(self._flushing)
+
+    async def _flush(self) -> None:
+        upto = self._written
+        try:
+            await asyncio.to_thread(os.fdatasync, self._file.fileno())
+            self._flushed = upto
+        finally:
+            self._flushing = None
 
     def close(self) -> None:
         os.fdatasync(self._file.fileno())
         self._file.close()
+
+
+def encode(record: msgspec.Struct) -> bytes:
+    """Return a record as a line for `Appender.append`."""
+    return ENCODER.encode(record) + b"\n"
 
 
 def row_lines(path: Path) -> Iterator[tuple[int, bytes]]:

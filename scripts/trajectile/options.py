@@ -4,31 +4,24 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
-import yaml
 
-from trajectile.settings import accepted, schema
+from trajectile.schema import accepted, kinds_of, schema
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+EXECUTOR_MARK = "--"
 
 
-class SettingType(click.ParamType[Any]):
-    """Takes what a configuration file would: the text is read as YAML where the setting is no text."""
+class SnakemakeCommand(click.Command):
+    """A command whose arguments after `--` go to Snakemake as they are, in the context's `obj`; none before it do."""
 
-    def __init__(self, entry: dict[str, Any]) -> None:
-        self.name = accepted(entry)
-        self._is_text = entry.get("type") == "string" or "enum" in entry
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str) or self._is_text:
-            return value
-        try:
-            return yaml.safe_load(value)
-        except yaml.YAMLError:
-            return value
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        cut = args.index(EXECUTOR_MARK) if EXECUTOR_MARK in args else len(args)
+        ctx.obj = tuple(args[cut + 1 :])
+        return super().parse_args(ctx, args[:cut])
 
 
 def setting_options(command: Command) -> Command:
-    """Give a command one option for each setting, None where it is not given."""
+    """Give a command one option for each setting, with the text that was given or None."""
     for name, entry in reversed(schema()["properties"].items()):
         command = _option(name, entry)(command)
     return command
@@ -36,6 +29,6 @@ def setting_options(command: Command) -> Command:
 
 def _option(name: str, entry: dict[str, Any]) -> Callable[[Command], Command]:
     shown = f"{entry['description']} [{accepted(entry)}]"
-    if entry.get("type") == "boolean":  # `--verbose` as well as `--verbose=true`
-        return click.option(f"--{name}", name, type=SettingType(entry), is_flag=False, flag_value="true", help=shown)
-    return click.option(f"--{name}", name, type=SettingType(entry), help=shown)
+    if kinds_of(entry) == ["boolean"]:  # `--verbose` as well as `--verbose=true`
+        return click.option(f"--{name}", name, is_flag=False, flag_value="true", help=shown, metavar="[true|false]")
+    return click.option(f"--{name}", name, help=shown, metavar="VALUE")

@@ -12,6 +12,7 @@ class Shard(NamedTuple):
     """A shard that is to be made: the rows to run, whether its file is still to be written, and why it is owed.
 
     `withdrawn` are rows of an existing shard file that are not to run: they left the dataset or are finished elsewhere.
+    `failed` counts the failed attempts at its rows, in whatever shard they were made.
     """
 
     number: int
@@ -19,6 +20,7 @@ class Shard(NamedTuple):
     new: bool
     reason: str
     withdrawn: list[Id]
+    failed: dict[Id, int]
 
 
 class Plan(NamedTuple):
@@ -99,7 +101,7 @@ def _kept(inventory: Inventory, rest: dict[Id, None], failed: Counter[Id]) -> It
             del rest[row]
         over = files.finished.union(run)
         withdrawn = [row for row in files.given or () if row not in over]
-        yield Shard(files.number, run, False, _why_kept(files, run, failed), withdrawn)
+        yield Shard(files.number, run, False, _why_kept(files, run, failed), withdrawn, _failed_of(run, failed))
 
 
 def _goes_on(files: ShardFiles, run: list[Id]) -> bool:
@@ -121,13 +123,18 @@ def _why_kept(files: ShardFiles, run: list[Id], failed: Counter[Id]) -> str:
 def _cut(rows: list[Id], first: int, size: int, failed: Counter[Id]) -> Iterator[Shard]:
     for offset in range(0, len(rows), size):
         part = rows[offset : offset + size]
-        yield Shard(first + offset // size, part, True, f"new: {_rows(part, failed)}", [])
+        again = _failed_of(part, failed)
+        yield Shard(first + offset // size, part, True, f"new: {_rows(part, failed)}", [], again)
 
 
 def _rows(rows: list[Id], failed: Counter[Id]) -> str:
-    again = [failed[row] for row in rows if row in failed] if failed else []
+    again = _failed_of(rows, failed).values()
     text = f"{len(rows)} to run"
     return f"{text}, {len(again)} of them failed before ({max(again)} times at most)" if again else text
+
+
+def _failed_of(rows: list[Id], failed: Counter[Id]) -> dict[Id, int]:
+    return {row: failed[row] for row in rows if row in failed} if failed else {}
 
 
 def _digest(inventory: Inventory, shards: list[Shard]) -> str:

@@ -8,6 +8,7 @@ import orjson
 from trajectile.errors import UserError
 
 ROLES = ("system", "user", "assistant", "tool")
+EXAMPLE = '{"role": "user", "content": "…"}'
 
 
 def load_prefill(file: str) -> list[dict[str, Any]]:
@@ -20,12 +21,18 @@ def load_prefill(file: str) -> list[dict[str, Any]]:
         raise UserError(f"prefill_messages_file: {file} cannot be read: {error.strerror}") from None
     except orjson.JSONDecodeError as error:
         raise UserError(f"prefill_messages_file: {file} is not JSON: {error}") from None
-    if not isinstance(messages, list) or not all(_is_message(message) for message in messages):
-        raise UserError(
-            f'prefill_messages_file: {file} must hold an array of messages such as {{"role": "user", "content": "…"}}'
-        )
+    if not isinstance(messages, list):
+        raise UserError(f"prefill_messages_file: {file} must hold an array of messages such as {EXAMPLE}")
+    for number, message in enumerate(messages, 1):
+        if not _is_message(message):
+            raise UserError(f"prefill_messages_file: {file}: item {number} is no message such as {EXAMPLE}")
     return messages
 
 
-def _is_message(message: object) -> bool:
-    return isinstance(message, dict) and message.get("role") in ROLES and isinstance(message.get("content"), str)
+def _is_message(message: Any) -> bool:
+    """Tell whether a message can be sent: an assistant that calls tools may say nothing."""
+    if not isinstance(message, dict) or message.get("role") not in ROLES:
+        return False
+    content = message.get("content")
+    calls_tools = message["role"] == "assistant" and isinstance(message.get("tool_calls"), list)
+    return isinstance(content, str) or (content is None and calls_tools)

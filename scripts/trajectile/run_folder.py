@@ -49,8 +49,9 @@ class RunFolder:
         return self.root / "failures" / f"shard_{number}.jsonl"
 
     def keys(self, described: Path) -> Path:
-        """The remembered keys of a batch file, a shard file or the dataset."""
-        return self.root / "keys" / f"{described.name}.keys"
+        """The remembered keys of a batch file, a shard file or the dataset, which may be named like either."""
+        prefix = "" if described.is_relative_to(self.root) else "dataset_"
+        return self.root / "keys" / f"{prefix}{described.name}.keys"
 
     def manifest(self, digest: str) -> Path:
         return self.root / "shards" / f"manifest_{digest}.json"

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,26 +20,41 @@ from trajectile.settings import Settings
 
 SNAKEFILE = Path(__file__).parents[2] / "Snakefile"
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+POLL_S = 0.2
+DRY = frozenset({"-n", "--dry-run", "--dryrun"})
 
 
-def run_workflow(settings: Settings, arguments: Sequence[str]) -> int:
-    """Run the workflow, collect the results where a shard failed, and return the exit status (128+n after signal n)."""
+def run_workflow(settings: Settings, arguments: Sequence[str], api_key: str = "") -> int:
+    """Run the workflow, collect the results where a shard failed, and return the exit status (128+n after signal n).
+
+    `arguments` go to Snakemake; `api_key` is seen by its environment alone.
+    """
     if not SNAKEFILE.is_file():
         raise UserError(f"the workflow is not beside the library ({SNAKEFILE}); install with: pip install -e .")
+    folder = RunFolder(settings.folder)
+    if owner := living_owner(folder.lease):
+        raise UserError(f"run {settings.run_name} is being made by {owner}. Wait for it, or end that process.")
     with _config_file(settings) as config:
-        status = _snakemake(settings, config, arguments)
-        if status and not _is_dry(arguments) and not _has_results(settings):
-            _snakemake(settings, config, ["collect", *arguments])
+        child = _Child(config, folder, _environment(api_key))
+        before = _stamp(folder.settings_json), _stamp(folder.trajectories)
+        status = child.run(arguments)
+        has_begun = _stamp(folder.settings_json) != before[0]
+        if status and has_begun and not DRY & set(arguments) and _stamp(folder.trajectories) in (None, before[1]):
+            child.run(["collect", "--cores", "1"])
     return status
 
 
-def _is_dry(arguments: Sequence[str]) -> bool:
-    return bool({"-n", "--dry-run", "--dryrun"} & set(arguments))
+def _stamp(path: Path) -> int | None:
+    """Return what changes when a file is replaced, None where there is none."""
+    with suppress(FileNotFoundError):
+        return path.stat().st_mtime_ns
+    return None
 
 
-def _has_results(settings: Settings) -> bool:
-    folder = RunFolder(settings.folder)
-    return not folder.run_json.exists() or folder.trajectories.exists()
+def _environment(api_key: str) -> dict[str, str]:
+    """Return the child's environment: the steps call `python`, which is to be this one."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    return {**os.environ, "PATH": path, **({"TRAJECTILE_API_KEY": api_key} if api_key else {})}
 
 
 @contextmanager
@@ -50,26 +66,43 @@ def _config_file(settings: Settings) -> Iterator[Path]:
         yield Path(file.name)
 
 
-def _snakemake(settings: Settings, config: Path, arguments: Sequence[str]) -> int:
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "--configfile", str(config)]
-    child = subprocess.Popen([*command, *arguments], process_group=0)
-    with _forwarding(child, RunFolder(settings.folder)) as caught:
-        status = child.wait()
-    return 128 + caught[0] if caught else min(abs(status), 1)
+class _Child:
+    """Snakemake with the configuration of one run."""
+
+    def __init__(self, config: Path, folder: RunFolder, environment: dict[str, str]) -> None:
+        command = [sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "--configfile", str(config)]
+        self._command = command
+        self._folder = folder
+        self._environment = environment
+
+    def run(self, arguments: Sequence[str]) -> int:
+        """Run Snakemake to its end and return the exit status."""
+        child = subprocess.Popen([*self._command, *arguments], env=self._environment, process_group=0)
+        with _forwarding(child) as caught:
+            status = self._wait(child, caught)
+        return 128 + caught[0] if caught else min(abs(status), 1)
+
+    def _wait(self, child: "subprocess.Popen[bytes]", caught: list[int]) -> int:
+        """Wait for Snakemake, which passes no signal on; shards that were just starting are told a little later."""
+        told: set[int] = set()
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                return child.wait(POLL_S)
+            for pid in set(_living_shards(self._folder)) - told if caught else ():
+                told.add(pid)
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGTERM)
 
 
 @contextmanager
-def _forwarding(child: "subprocess.Popen[bytes]", folder: RunFolder) -> Iterator[list[int]]:
-    """Pass signals on: first to Snakemake, which then starts nothing new, then to the shards of this run."""
+def _forwarding(child: "subprocess.Popen[bytes]") -> Iterator[list[int]]:
+    """Pass signals on to Snakemake, which then starts nothing new; the list holds their numbers."""
     caught: list[int] = []
 
     def forward(number: int, _frame: FrameType | None) -> None:
         caught.append(number)
         with suppress(ProcessLookupError):
             child.send_signal(signal.SIGTERM)
-        for pid in _living_shards(folder):
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGTERM)
 
     before = {number: signal.signal(number, forward) for number in FORWARDED}
     try:
@@ -82,5 +115,5 @@ def _forwarding(child: "subprocess.Popen[bytes]", folder: RunFolder) -> Iterator
 def _living_shards(folder: RunFolder) -> Iterator[int]:
     for number in folder.numbers("journal", ".lease"):
         owner = living_owner(folder.shard_lease(number))
-        if owner and owner.host == os.uname().nodename:
+        if owner and owner.host == socket.gethostname():
             yield owner.pid

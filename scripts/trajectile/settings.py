@@ -1,19 +1,14 @@
 """The settings of a run, typed, from one schema."""
 
 import hashlib
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import jsonschema
 import msgspec
-import yaml
 
 from trajectile.errors import UserError
-
-SCHEMA_FILE = Path(__file__).parents[2] / "config" / "config.schema.yaml"
-SECRETS = frozenset({"api_key"})
+from trajectile.schema import checked, schema
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,58 +58,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return Path(self.dataset_file)
 
 
-@cache
-def schema() -> dict[str, Any]:
-    """Return the JSON schema of the settings."""
-    loaded: dict[str, Any] = yaml.safe_load(SCHEMA_FILE.read_text(encoding="utf-8"))
-    return loaded
-
-
 def load_settings(config: dict[str, Any]) -> Settings:
     """Check a configuration, fill in the defaults and type it; a UserError names each wrong key and what it takes."""
-    if secrets := SECRETS & config.keys():
-        raise UserError(
-            f"{', '.join(secrets)} does not belong in the configuration: it would be written into logs. "
-            "Put the key into the environment as TRAJECTILE_API_KEY."
-        )
-    errors = sorted(jsonschema.Draft202012Validator(schema()).iter_errors(config), key=lambda e: list(e.path))
-    if errors:
-        raise UserError("\n".join(_explain(error) for error in errors))
-    filled = {name: config.get(name, entry["default"]) for name, entry in schema()["properties"].items()}
-    return msgspec.convert(_spelled(filled), Settings)
+    values = checked(config)
+    return msgspec.convert(values | _as_text(values), Settings, strict=False)
 
 
-def _spelled(values: dict[str, Any]) -> dict[str, Any]:
+def _as_text(values: dict[str, Any]) -> dict[str, str]:
     """Give run_name and require_reasoning, which YAML may read as a number or a boolean, as text."""
-    text = {
+    return {
         "run_name": str(values["run_name"]),
         "require_reasoning": str(values["require_reasoning"]).lower(),
     }
-    return values | text
-
-
-def _explain(error: jsonschema.ValidationError) -> str:
-    if error.validator == "additionalProperties":
-        instance: Any = error.instance
-        unknown = sorted(instance.keys() - schema()["properties"].keys())
-        return f"unknown setting: {', '.join(unknown)}. The settings are: {', '.join(schema()['properties'])}"
-    name = str(error.path[0])
-    return f"{name}: {error.instance!r} is not accepted; expected {accepted(schema()['properties'][name])}"
-
-
-def accepted(entry: dict[str, Any]) -> str:
-    """Say which values a setting takes, in words."""
-    if "enum" in entry:
-        return " or ".join(dict.fromkeys(str(value).lower() for value in entry["enum"]))
-    kinds = [entry["type"]] if isinstance(entry["type"], str) else entry["type"]
-    bounds = {
-        "minimum": "at least",
-        "exclusiveMinimum": "above",
-        "maximum": "at most",
-        "pattern": "matching",
-    }
-    limits = [f"{words} {entry[key]}" for key, words in bounds.items() if key in entry]
-    return " ".join([" or ".join(kinds), *limits])
 
 
 def frozen_settings(settings: Settings) -> dict[str, Any]:
@@ -124,8 +79,15 @@ def frozen_settings(settings: Settings) -> dict[str, Any]:
     frozen["base_url_host"] = "" if settings.model.startswith("local/") else urlsplit(settings.base_url).hostname or ""
     frozen["ephemeral_system_prompt"] = _digest(settings.ephemeral_system_prompt.encode())
     prefill = settings.prefill_messages_file
-    frozen["prefill_messages_file"] = _digest(Path(prefill).read_bytes() if prefill else b"")
+    frozen["prefill_messages_file"] = _digest(_content(prefill) if prefill else b"")
     return frozen
+
+
+def _content(prefill: str) -> bytes:
+    try:
+        return Path(prefill).read_bytes()
+    except OSError as error:
+        raise UserError(f"prefill_messages_file: {prefill} cannot be read: {error.strerror}") from None
 
 
 def _digest(content: bytes) -> str:

@@ -5,13 +5,15 @@ import logging
 import shutil
 from collections import Counter, deque
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from trajectile.episode import EpisodeSettings, run_episode
 from trajectile.errors import FatalError, PromptError
 from trajectile.ids import Id, make_id
-from trajectile.journal import Appender, Failure
-from trajectile.lease import HEARTBEAT_S, Lease
+from trajectile.journal import Appender, Failure, encode
+from trajectile.lease import HEARTBEAT_S, Lease, LeaseLost
+from trajectile.model.jsontext import clean
 from trajectile.rows import PromptRow, Trajectory
 from trajectile.run_folder import RunFolder
 from trajectile.times import Clock
@@ -38,24 +40,24 @@ class ShardRun:
         self.finished = self.failed = 0
         self._in_a_row = 0
         self._rows: deque[PromptRow] = deque()
-        self._out_of_disk = ""
+        self._stop = ""
         self._journal = Appender(folder.journal(number))
         self._ledger = Appender(folder.ledger(number))
 
     async def run(self, rows: Iterable[PromptRow]) -> None:
-        """Attempt all rows. FatalError, LeaseLost or Stopped say that some were not attempted."""
-        self._rows.extend(rows)
+        """Attempt all rows, the least failed first. FatalError, LeaseLost or Stopped: some were not attempted."""
+        self._rows.extend(sorted(rows, key=lambda row: self.earlier[make_id(row.prompt_key, row.ordinal)]))
         clock = Clock(self.folder.times(self.number))
         heartbeat = asyncio.create_task(self._heartbeat(clock))
         try:
             await self._work_beside(heartbeat)
         finally:
             heartbeat.cancel()
-            clock.beat()
             self._journal.close()
             self._ledger.close()
-        if self._out_of_disk:
-            raise Stopped(self._out_of_disk)
+            self._beat(clock)
+        if self._rows:
+            raise Stopped(self._stop)
 
     async def _work_beside(self, heartbeat: "asyncio.Task[None]") -> None:
         """Run the workers to their end; whatever ends one of them, or the heartbeat, ends all."""
@@ -74,20 +76,19 @@ class ShardRun:
             await asyncio.gather(*workers, return_exceptions=True)
 
     async def _worker(self) -> None:
-        while self._rows and not self._disk_is_short():
+        while self._rows and not self._must_stop():
             await self._attempt(self._rows.popleft())
 
-    def _disk_is_short(self) -> bool:
+    def _must_stop(self) -> bool:
         free = shutil.disk_usage(self.folder.root).free
         if free < DISK_RESERVE_BYTES:
-            self._out_of_disk = (
-                f"the disk of {self.folder.root} has {free >> 20} MB left; free some space and run again"
-            )
-        return bool(self._out_of_disk)
+            self._stop = f"the disk of {self.folder.root} has {free >> 20} MB left; free some space and run again"
+        return bool(self._stop)
 
     async def _attempt(self, row: PromptRow) -> None:
         try:
             trajectory = await run_episode(row, self.shared)
+            line = encode(trajectory)
         except PromptError as error:
             await self._record_failure(row, error.kind, str(error))
         except FatalError:
@@ -96,11 +97,11 @@ class ShardRun:
             log.exception("prompt %d: unexpected error", row.prompt_index)
             await self._record_failure(row, "internal_error", f"{type(error).__name__}: {error}")
         else:
-            await self._record_row(trajectory)
+            await self._record_row(trajectory, line)
 
-    async def _record_row(self, trajectory: Trajectory) -> None:
+    async def _record_row(self, trajectory: Trajectory, line: bytes) -> None:
         self.lease.check()
-        await self._journal.append(trajectory)
+        await self._journal.append(line)
         self.finished += 1
         self._in_a_row = 0
         log.info("prompt %d: %s after %d calls", trajectory.prompt_index, trajectory.end_reason, trajectory.api_calls)
@@ -110,15 +111,24 @@ class ShardRun:
         attempt = self.earlier[make_id(row.prompt_key, row.ordinal)] + 1
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         ids = (row.prompt_index, row.prompt_key, row.ordinal, self.number)
-        await self._ledger.append(Failure(*ids, attempt, kind, message, now))
+        await self._ledger.append(encode(Failure(*ids, attempt, kind, clean(message), now)))
         self.failed += 1
         self._in_a_row += 1
         log.warning("prompt %d: failed (%s): %s", row.prompt_index, kind, message)
-        if self._in_a_row >= self.shared.settings.max_consecutive_failures:
-            raise FatalError(f"{self._in_a_row} prompts in a row failed, the last one with {kind}: {message}")
+        if self._in_a_row == self.shared.settings.max_consecutive_failures:
+            self._stop = (
+                f"{self._in_a_row} prompts in a row failed, the last one with {kind}: {message}. Mend the cause and "
+                "run again; max_consecutive_failures sets how many may fail in a row"
+            )
 
     async def _heartbeat(self, clock: Clock) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT_S)
             self.lease.beat()
+            clock.beat()
+
+    def _beat(self, clock: Clock) -> None:
+        """Note the end, unless another process keeps the shard's time by now."""
+        with suppress(LeaseLost):
+            self.lease.check()
             clock.beat()

@@ -46,8 +46,9 @@ def _take(wanted: dict[Id, None], prompts: Iterator[PromptRow]) -> Iterator[Prom
 
 
 def _manifest(plan: Plan) -> Manifest:
-    shards = {
-        str(shard.number): ManifestShard(len(shard.rows), [row.hex() for row in shard.withdrawn])
-        for shard in plan.shards
-    }
-    return Manifest(plan.digest, shards)
+    return Manifest(plan.digest, {str(shard.number): _manifest_shard(shard) for shard in plan.shards})
+
+
+def _manifest_shard(shard: Shard) -> ManifestShard:
+    withdrawn = [row.hex() for row in shard.withdrawn]
+    return ManifestShard(len(shard.rows), withdrawn, {row.hex(): count for row, count in shard.failed.items()})

@@ -1,16 +1,18 @@
 """The start and the end of a run in the main process: lease, run.json, checks that cost nothing but time."""
 
 import asyncio
-import sys
 import threading
 from contextlib import suppress
 
 import msgspec
 
 from trajectile.checkpoint import rebuild_checkpoint
+from trajectile.console import say
+from trajectile.dataset_files import unit_of
 from trajectile.errors import UserError
 from trajectile.identity import new_identity, write_identity
 from trajectile.lease import HEARTBEAT_S, Lease, LeaseLost
+from trajectile.notes import remarks
 from trajectile.preflight import check_model
 from trajectile.preparation import PreparedRun
 from trajectile.run_folder import write_atomic
@@ -19,15 +21,15 @@ from trajectile.sandbox.scratch import reap
 from trajectile.tools.registry import schemas, tools_of
 
 
-def begin_run(run: PreparedRun) -> Lease:
-    """Take the run's lease, check sandbox and model where prompts are owed, and write run.json and settings.json."""
+def begin_run(run: PreparedRun, *, asks_model: bool) -> Lease:
+    """Take the run's lease, check sandbox and model where prompts will run, and write run.json and settings.json."""
     lease = Lease(run.folder.lease)
     if holder := lease.acquire():
         raise UserError(f"run {run.settings.run_name} is being made by {holder}. Wait for it, or end that process.")
     threading.Thread(target=_beat, args=(lease,), daemon=True).start()
     run.folder.stop.unlink(missing_ok=True)
     reap(run.folder.scratch)
-    isolation = _check(run)
+    isolation = _check(run, asks_model)
     _write_settings(run, isolation)
     rebuild_checkpoint(run.folder)
     return lease
@@ -40,21 +42,19 @@ def _beat(lease: Lease) -> None:
             lease.beat()
 
 
-def _check(run: PreparedRun) -> str:
-    """Return how commands are isolated, having said so; nothing is checked where nothing is owed."""
-    if not run.plan.shards:
+def _check(run: PreparedRun, asks_model: bool) -> str:
+    """Return how commands are isolated, having said so; nothing is checked where no prompt will run."""
+    for remark in remarks(run.notes, unit_of(run.settings.dataset_path)):
+        say(remark)
+    if not asks_model:
         return run.identity.isolation if run.identity else ""
     isolation = describe_isolation(run.settings.local_isolation)
-    _say(isolation)
+    say(isolation)
     if run.offer.dropped:
-        _say(f"toolsets left out because they cannot work here: {', '.join(run.offer.dropped)}")
+        say(f"toolsets left out because they cannot work here: {', '.join(run.offer.dropped)}")
     if run.settings.preflight:
         asyncio.run(check_model(run.settings))
     return isolation
-
-
-def _say(text: str) -> None:
-    print(f"trajectile: {text}", file=sys.stderr)
 
 
 def _write_settings(run: PreparedRun, isolation: str) -> None:

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from trajectile.raw_rows import kind_of
 from trajectile.rows import ToolCall, Turn
 
 ROLES = {
@@ -22,7 +23,7 @@ class BadStart(ValueError):
 
 
 def start_turns(start: Any) -> list[Turn]:
-    """Return the turns that a prompt stands for; the last one is the user's."""
+    """Return the turns that a prompt stands for; the last one is the user's or a tool's."""
     if isinstance(start, str):
         if not start.strip():
             raise BadStart("the prompt is empty")
@@ -34,18 +35,22 @@ def start_turns(start: Any) -> list[Turn]:
     turns = [_turn(number, item) for number, item in enumerate(start, 1)]
     if turns[-1].from_ not in ("human", "tool"):
         raise BadStart(f"the conversation ends with a turn of {turns[-1].from_!r}, the user's turn was expected last")
+    if not any(turn.value.strip() for turn in turns if turn.from_ in ("human", "tool")):
+        raise BadStart("the prompt is empty: no turn of the user holds a text")
     return turns
 
 
 def _turn(number: int, item: Any) -> Turn:
-    role = item.get("from", item.get("role")) if isinstance(item, dict) else None
-    if role not in ROLES:
-        raise BadStart(f"turn {number} has no role: expected 'from' or 'role' to be one of {', '.join(ROLES)}")
-    value = item.get("value", item.get("content"))
-    calls = [_call(number, call) for call in item.get("tool_calls") or []]
+    if not isinstance(item, dict):
+        raise BadStart(f"turn {number} is {_shown(item)}, an object with 'role' and 'content' was expected")
+    role = item.get("from", item.get("role"))
+    if not isinstance(role, str) or role not in ROLES:
+        what = f"the role {role!r:.40}" if role else "no role"
+        raise BadStart(f"turn {number} has {what}: 'role' (or 'from') must be one of {', '.join(ROLES)}")
+    calls = _calls(number, item.get("tool_calls"))
     return Turn(
         ROLES[role],
-        _text(number, value, calls),
+        _text(number, item.get("value", item.get("content")), calls),
         str(item.get("reasoning") or item.get("reasoning_content") or ""),
         calls,
         str(item.get("tool_call_id") or ""),
@@ -54,8 +59,8 @@ def _turn(number: int, item: Any) -> Turn:
 
 
 def _text(number: int, value: Any, calls: list[ToolCall]) -> str:
-    if isinstance(value, list) and all(isinstance(part, dict) and "text" in part for part in value):
-        return "".join(str(part["text"]) for part in value)
+    if isinstance(value, list) and all(isinstance(part, dict) and isinstance(part.get("text"), str) for part in value):
+        return "".join(part["text"] for part in value)
     if value is None and calls:
         return ""
     if not isinstance(value, str):
@@ -63,14 +68,27 @@ def _text(number: int, value: Any, calls: list[ToolCall]) -> str:
     return value
 
 
+def _calls(number: int, calls: Any) -> list[ToolCall]:
+    if calls is None:
+        return []
+    if not isinstance(calls, list):
+        raise BadStart(f"turn {number} has {_shown(calls)} as tool_calls, a list was expected")
+    return [_call(number, call) for call in calls]
+
+
 def _call(number: int, call: Any) -> ToolCall:
-    if not isinstance(call, dict):
-        raise BadStart(f"turn {number} has a tool call that is not an object")
-    function = call.get("function") or call
+    function = call.get("function", call) if isinstance(call, dict) else None
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        raise BadStart(f"turn {number} has a tool call without a name")
     arguments = function.get("arguments", "{}")
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return ToolCall(str(call.get("id") or ""), str(function.get("name") or ""), text)
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return ToolCall(str(call.get("id") or ""), function["name"], text)
 
 
 def _shown(value: Any) -> str:
-    return "null" if value is None else f"{type(value).__name__} {str(value)[:40]!r}"
+    """Name a value's JSON type, with its beginning."""
+    if value is None:
+        return "null"
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    kind = kind_of(value)
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind} ({text if len(text) <= 40 else text[:40] + '…'})"

@@ -19,9 +19,12 @@ def invocation(folder: RunFolder) -> str:
     return owner.token if owner else ""
 
 
-def mark_stop(folder: RunFolder, message: str) -> None:
-    """Leave the marker for the shards that are still to come in this start."""
+def mark_stop(folder: RunFolder, message: str) -> bool:
+    """Leave the marker for the shards that are still to come in this start; False where another shard was first."""
+    if stopped(folder):
+        return False
     write_atomic(folder.stop, msgspec.json.encode(Stop(invocation(folder), message)))
+    return True
 
 
 def stopped(folder: RunFolder) -> str:

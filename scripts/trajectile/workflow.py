@@ -1,16 +1,22 @@
 """What the Snakefile asks of the library: the plan as lists of files, and the start and end of a run."""
 
-from collections.abc import Iterator, Mapping
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from trajectile.console import say
 from trajectile.errors import FatalError, UserError
 from trajectile.lease import Lease
 from trajectile.preparation import PreparedRun, prepare_run
 from trajectile.run_folder import RunFolder
 from trajectile.settings import Settings, load_settings
+from trajectile.stop import stopped
 
 NO_SHARD = "(?!)"
+WATCH_S = 0.5
 _leases: list[Lease] = []
 
 
@@ -27,7 +33,7 @@ def prepare(config: dict[str, Any], is_main_process: bool) -> tuple[Settings, Pr
     """Return the settings, and in the process that the user started the planned run too."""
     if not is_main_process:
         return load_settings(config), None
-    run = prepare_run(config)
+    run = prepare_run(config, sys.argv)
     return run.settings, run
 
 
@@ -51,11 +57,34 @@ class Targets:
         return self._reasons.get(wildcards["shard"], "")
 
 
-def begin(run: PreparedRun) -> None:
-    """Take the run's lease and check what can be checked before anything is paid for."""
+def begin(run: PreparedRun, *, asks_model: bool, give_up: Callable[[], None]) -> None:
+    """Take the run's lease and, where prompts will run, check what can be checked before anything is paid for.
+
+    `give_up` is called when a shard finds that nothing more can be run.
+    """
     from trajectile.start import begin_run
 
-    _leases.append(begin_run(run))
+    _leases.append(begin_run(run, asks_model=asks_model))
+    threading.Thread(target=_watch, args=(run.folder, give_up), daemon=True).start()
+
+
+def _watch(folder: RunFolder, give_up: Callable[[], None]) -> None:
+    """Wait for a fatal stop: thousands of shards need not start only to end before their first call."""
+    while not stopped(folder):
+        time.sleep(WATCH_S)
+    give_up()
+
+
+def say_how_to_go_on(run: PreparedRun) -> None:
+    """After a run that failed, say why where nothing could be run, and what to do about shards without a batch."""
+    if reason := stopped(run.folder):
+        say(f"stopped: {reason}")
+    lacking = [shard.number for shard in run.plan.shards if not run.folder.batch(shard.number).exists()]
+    if lacking:
+        say(
+            f"{len(lacking)} of {len(run.plan.shards)} shards are not finished; what they have is kept. To go on, run "
+            "the same command again; for the results so far, add the target: snakemake collect"
+        )
 
 
 def end() -> None:

@@ -18,7 +18,7 @@ import orjson
 from measuring import ROOT, Used, medians, print_table, run
 from scripted_server.fixture import ScriptedServer
 
-ANSWERS, LATENCY_S = 3, 0.5
+ANSWERS = 3
 # concurrency: the most that wall time may be of the ideal; None where one core cannot carry the calls in that time
 WALL_BARS = {64: 1.05, 200: 1.15, 1000: None}
 CPU_BAR, MEMORY_BAR = 1.25, 300e6
@@ -68,7 +68,7 @@ def cut_shard(base_url: str, prompts: int, concurrency: int) -> Shard:
     settings = {"dataset_file": "prompts.jsonl", "run_name": "bench", "model": "scripted", "base_url": base_url}
     rest = {"distribution": "terminal_only", "batch_size": prompts, "concurrency": concurrency, "preflight": False}
     prepared = prepare_run(settings | rest)
-    begin_run(prepared).release()
+    begin_run(prepared, asks_model=True).release()
     write_shards(prepared.folder, prepared.plan, Path("prompts.jsonl"), on_bad_row="error", max_samples=None)
     return Shard(prepared.folder.root, prepared.folder.manifest(prepared.plan.digest))
 
@@ -90,9 +90,9 @@ def figures(server: ScriptedServer, prompts: int, concurrency: int, floor_cpu: f
     return used.wall, engine_s, cpu_a_call, bare_a_call, cpu_a_call / bare_a_call, used.memory
 
 
-def row(kind: str, prompts: int, concurrency: int, found: list[float]) -> list[str]:
+def row(kind: str, prompts: int, concurrency: int, latency: float, found: list[float]) -> list[str]:
     wall, engine_s, cpu, bare, ratio, memory = found
-    ideal, bar = prompts * ANSWERS * LATENCY_S / concurrency, WALL_BARS[concurrency]
+    ideal, bar = prompts * ANSWERS * latency / concurrency, WALL_BARS[concurrency]
     walls = [f"{wall:.2f}", f"{engine_s:.2f}", f"{ideal:.2f}", f"{engine_s / ideal:.3f}", str(bar or "-")]
     cpus = [f"{cpu * 1e3:.2f}", f"{bare * 1e3:.2f}", f"{ratio:.2f}", str(CPU_BAR if kind == WITHOUT_SANDBOX else "-")]
     return [kind, str(concurrency), str(prompts), *walls, *cpus, f"{memory / 1e6:.0f}", f"{memory / MEMORY_BAR:.2f}"]
@@ -100,26 +100,27 @@ def row(kind: str, prompts: int, concurrency: int, found: list[float]) -> list[s
 
 @click.command()
 @click.option("--prompts", default=1000, show_default=True, help="Prompts in the shard.")
+@click.option("--latency", default=0.5, show_default=True, help="Seconds an answer takes.")
 @click.option("--repeat", default=1, show_default=True, help="Runs of each line; medians are printed.")
 @click.option("--concurrency", "levels", multiple=True, type=click.Choice(list(map(str, WALL_BARS))), help="Only these.")
 @click.option("--sandboxed", default=100, show_default=True, help="Prompts of the line with real commands, 0 for none.")
-def main(prompts: int, repeat: int, levels: tuple[str, ...], sandboxed: int) -> None:
+def main(prompts: int, latency: float, repeat: int, levels: tuple[str, ...], sandboxed: int) -> None:
     """Print what one shard takes."""
     with tempfile.TemporaryDirectory() as temporary, ScriptedServer() as server:
         os.chdir(temporary)
         server.control(script=script(COMMANDS[WITHOUT_SANDBOX], 0))
         floor = run(cut_shard(server.base_url, 1, 1).command())
         rows = []
-        server.control(script=script(COMMANDS[WITHOUT_SANDBOX], LATENCY_S))
+        server.control(script=script(COMMANDS[WITHOUT_SANDBOX], latency))
         for concurrency in map(int, levels or WALL_BARS):
             found = medians(lambda c=concurrency: figures(server, prompts, c, floor.cpu), repeat)  # type: ignore[misc]
-            rows.append(row(WITHOUT_SANDBOX, prompts, concurrency, found))
+            rows.append(row(WITHOUT_SANDBOX, prompts, concurrency, latency, found))
         if sandboxed:
-            server.control(script=script(COMMANDS[WITH_SANDBOX], LATENCY_S))
-            rows.append(row(WITH_SANDBOX, sandboxed, 64, list(figures(server, sandboxed, 64, floor.cpu))))
+            server.control(script=script(COMMANDS[WITH_SANDBOX], latency))
+            rows.append(row(WITH_SANDBOX, sandboxed, 64, latency, list(figures(server, sandboxed, 64, floor.cpu))))
         os.chdir(ROOT)
     print_table(
-        f"run_batch, {ANSWERS} answers of {LATENCY_S} s a prompt; starting up (a shard of one prompt, no latency) took "
+        f"run_batch, {ANSWERS} answers of {latency} s a prompt; starting up (a shard of one prompt, no latency) took "
         f"{floor.wall:.2f} s wall, {floor.cpu:.2f} s CPU, {floor.memory / 1e6:.0f} MB, and is left out of CPU a call",
         ENGINE_COLUMNS + CPU_COLUMNS,
         rows,

@@ -10,6 +10,7 @@ from trajectile.errors import PromptError
 from trajectile.model.errors import Retryable
 from trajectile.model.reply import Answer
 from trajectile.model.settings import ModelSettings
+from trajectile.model.turnstile import Turnstile
 
 ANSWER_MAX_BYTES = 64 * 2**20
 CONNECT_TIMEOUT_S = 30.0
@@ -39,9 +40,11 @@ class Endpoint:
             max_retries=0,
             http_client=http,
         )
+        self._turnstile = Turnstile()
 
     async def post(self, path: str, body: bytes) -> Answer:
         """Send JSON; raises Retryable (timeout, connection) or PromptError (bad_answer) where no answer comes."""
+        await self._turnstile.enter()
         try:
             response = await self._client.post(path, content=body, cast_to=httpx2.Response)
         except Exception as error:

@@ -38,15 +38,16 @@ class RunIdentity(msgspec.Struct):
 
 
 class Dataset(msgspec.Struct):
-    """A dataset file and how it is read."""
+    """A dataset file and how it is read; `max_samples` 0 means all."""
 
     path: Path
-    max_samples: int | None = None
+    max_samples: int = 0
     on_bad_row: str = "error"
 
     def prompts(self) -> Iterator[PromptRow]:
         """Yield the prompts in dataset order, without their ordinals."""
-        return read_prompts(self.path, on_bad_row=self.on_bad_row, max_samples=self.max_samples, ordinals=False)
+        limit = self.max_samples or None
+        return read_prompts(self.path, on_bad_row=self.on_bad_row, max_samples=limit, ordinals=False)
 
 
 def read_identity(folder: RunFolder) -> RunIdentity:
@@ -74,8 +75,9 @@ dataset_file_option = click.option(
 max_samples_option = click.option(
     "--max_samples",
     type=click.IntRange(min=0),
-    callback=lambda ctx, param, value: value or None,
-    help="Only the first prompts of the dataset; 0 for all.",
+    default=0,
+    show_default=True,
+    help="Only the first prompts of the dataset, 0 for all.",
 )
 on_bad_row_option = click.option(
     "--on_bad_row",

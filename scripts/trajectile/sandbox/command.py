@@ -43,9 +43,8 @@ class Command:
         self._watch()
 
     def _watch(self) -> None:
-        for descriptor in (self._channel.fileno(), self._stdout, self._stdin):
-            if descriptor >= 0:
-                os.set_blocking(descriptor, False)
+        self._channel.setblocking(False)
+        os.set_blocking(self._stdout, False)
         self._loop.add_reader(self._channel, self._hear)
         self._loop.add_reader(self._stdout, self._read)
 

@@ -64,7 +64,7 @@ def resolve(choice: str) -> str:
     reasons = "; ".join(f"{name}: {problem}" for name, problem in found.items())
     raise FatalError(
         f"local sandboxes cannot be isolated as local_isolation: {choice} asks ({reasons}). Install bubblewrap, or "
-        "`pip install trajectile[landlock]` on Linux 5.13 or newer, or set local_isolation: none to run the model's "
+        "a Linux kernel 5.13 or newer, or set local_isolation: none to run the model's "
         "commands with all your rights."
     )
 

@@ -62,7 +62,11 @@ class LocalSandbox(ShellSandbox):
         folder, self._folder = self._folder, None
         if self._supervisor is not None:
             await self._supervisor.close()
-        if folder is not None:
+        if folder is None:
+            return
+        if self._supervisor is None:
+            scratch.remove(folder)  # no command has filled it: a thread would wait for its turn longer than this takes
+        else:
             await asyncio.to_thread(scratch.remove, folder)
 
 

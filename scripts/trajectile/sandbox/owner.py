@@ -56,16 +56,15 @@ class Supervisor:
     ) -> ExecResult:
         """Run a bash script; its deadline and cancellation end everything it started. Raises SandboxDied."""
         command = self._begin(output, stdin is not None)
-        feeds = [asyncio.ensure_future(command.send(script.encode()))]
-        if stdin is not None:
-            feeds.append(asyncio.ensure_future(command.feed(stdin)))
+        feed = asyncio.ensure_future(command.feed(stdin)) if stdin is not None else None
         status, ended = -9, False
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(timeout_s):
+                    await command.send(script.encode())
                     status, ended = await asyncio.shield(command.status), True
         finally:
-            for feed in feeds:
+            if feed is not None:
                 feed.cancel()
             if not ended:
                 await asyncio.shield(asyncio.ensure_future(self._end(command)))

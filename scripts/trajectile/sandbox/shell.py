@@ -47,8 +47,10 @@ def wrap(command: str, state_dir: str, *, persist: bool) -> str:
     a command that is killed changes nothing. All but the last line is on the command's own first line, so that
     bash counts lines as the author of the command does.
     """
-    state = shlex.quote(f"{state_dir}/state")
-    restore = f"if [[ -f {state} ]]; then unset $(compgen -e); . {state}; fi 2>/dev/null; "
+    state, first = shlex.quote(f"{state_dir}/state"), shlex.quote(f"{state_dir}/first")
+    # The names of the variables a fresh shell has: one that was unset must not come back.
+    forget = f'mapfile -t _names <{first}; unset "${{_names[@]}}" _names'
+    restore = f"if [[ -f {state} ]]; then {forget}; . {state}; else compgen -e >|{first}; fi 2>/dev/null; "
     if not persist:
         return f"{restore}eval {shlex.quote(command)}"
     # `builtin` and `command -p`: the command may have defined functions, or lost its PATH.

@@ -1,0 +1,1 @@
+"""The result of a run in the formats of trainers, one file a format."""

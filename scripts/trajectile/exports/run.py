@@ -1,0 +1,60 @@
+"""What exports need of run.json: what the run is called, and the schemas of the tools that a row was offered."""
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from trajectile.errors import UserError
+from trajectile.run_folder import RunFolder
+from trajectile.tools.registry import TOOLSETS
+
+Schema = dict[str, Any]
+
+
+class Tools(NamedTuple):
+    """The tools of a row, as chat-completions requests list them, and the same as JSON text."""
+
+    schemas: list[Schema]
+    text: str
+
+
+class Run(msgspec.Struct):
+    """run.json, as far as exports read it. `toolsets` maps toolsets to tool names, where the run knows them itself."""
+
+    run_name: str
+    tool_schemas: list[Schema] = []
+    settings: dict[str, Any] = {}
+    versions: dict[str, str] = {}
+    toolsets: dict[str, list[str]] = {}
+
+    def setting(self, name: str) -> str:
+        return str(self.settings.get(name, ""))
+
+
+def read_run(folder: RunFolder) -> Run:
+    """Read run.json; UserError where it is missing or is not one."""
+    try:
+        return msgspec.json.decode(folder.run_json.read_bytes(), type=Run)
+    except FileNotFoundError:
+        raise UserError(f"{folder.run_json} is missing: {folder.root} is not the folder of a run") from None
+    except msgspec.DecodeError as error:
+        raise UserError(f"{folder.run_json} cannot be read: {error}") from None
+
+
+class ToolCatalogue:
+    """Answers which tools the toolsets of a row hold, in the order of run.json."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._known: dict[tuple[str, ...], Tools] = {}
+
+    def of(self, toolsets: list[str]) -> Tools:
+        key = tuple(toolsets)
+        if key not in self._known:
+            names = {name for toolset in toolsets for name in self._names(toolset)}
+            schemas = [schema for schema in self._run.tool_schemas if schema["function"]["name"] in names]
+            self._known[key] = Tools(schemas, msgspec.json.encode(schemas).decode())
+        return self._known[key]
+
+    def _names(self, toolset: str) -> list[str]:
+        return self._run.toolsets.get(toolset) or [tool.name for tool in TOOLSETS.get(toolset, ())]

@@ -1,0 +1,199 @@
+"""What strikes a running pipeline, and when. Each strike returns whether it struck."""
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+from scripted_server.fixture import ScriptedServer
+
+from faults.disk import Disk
+from faults.evidence import lines_of
+from faults.processes import GONE, Started, kill_all, sandboxes, shards
+
+POLL_S = 0.01
+OUTAGES: dict[str, dict[str, Any]] = {
+    "overloaded": {"kind": "answer", "status": 503, "body": {"error": {"message": "overloaded"}}},
+    "rate_limited": {"kind": "answer", "status": 429, "headers": {"Retry-After": "1"}, "body": {"error": "slow down"}},
+    "broken": {"kind": "answer", "status": 500, "body": "<html>oops</html>", "content_type": "text/html"},
+    "resetting": {"kind": "reset"},
+    "cutting": {"kind": "cut"},
+    "dripping": {"kind": "drip", "seconds": 1},
+    "slow": {"kind": "silent", "seconds": 1.5},
+    "stalled": {"kind": "stall", "seconds": 60},
+}
+MARKS = ("shards/manifest_*", "run.json", "batch_*.jsonl", "discarded.jsonl", "statistics.json", "trajectories.jsonl")
+
+
+class Scene(NamedTuple):
+    """What a strike can reach; `rng` decides what the plan could not know, such as which shard."""
+
+    started: Started
+    server: ScriptedServer
+    disk: Disk
+    rng: random.Random
+
+
+class Strike(NamedTuple):
+    """A kind of strike and its instant: `delay_s` after `mark` ("start", "rows" for `rows` more rows, or a file)."""
+
+    kind: str
+    mark: str
+    rows: int
+    delay_s: float
+
+    def __str__(self) -> str:
+        what = f"{self.rows} rows" if self.mark == "rows" else self.mark
+        return f"{self.kind} {self.delay_s:.2f} s after {what}"
+
+
+def draw_strike(rng: random.Random, kinds: list[str]) -> Strike:
+    mark = rng.choices(["start", "rows", rng.choice(MARKS)], [3, 6, 2])[0]
+    delay = rng.uniform(0.1, 6) if mark == "start" else rng.choice([0, rng.uniform(0, 0.5)])
+    return Strike(rng.choice(kinds), mark, rng.randint(1, 12), delay)
+
+
+def strike_when_due(strike: Strike, scene: Scene) -> bool:
+    """Wait for the strike's instant and strike; False where the run ended before it, or nothing was there to hit."""
+    is_due = _watch(strike, scene)
+    while not is_due():
+        if scene.started.ended():
+            return False
+        time.sleep(POLL_S)
+    time.sleep(strike.delay_s)
+    return not scene.started.ended() and STRIKES[strike.kind](scene)
+
+
+def _watch(strike: Strike, scene: Scene) -> Callable[[], bool]:
+    folder = scene.started.run_folder
+    if strike.mark == "start":
+        return lambda: True
+    if strike.mark == "rows":
+        wanted = _journal_lines(folder) + strike.rows
+        return lambda: _journal_lines(folder) >= wanted
+    began = time.time() - 0.01
+    return lambda: any(_modified(path) > began for path in folder.glob(strike.mark))
+
+
+def _modified(path: Path) -> float:
+    with suppress(FileNotFoundError):
+        return path.stat().st_mtime
+    return 0.0
+
+
+def _journal_lines(folder: Path) -> int:
+    return sum(len(lines_of(path)) for path in folder.glob("journal/shard_*.jsonl"))
+
+
+def _send(processes: list[psutil.Process], number: int) -> bool:
+    hit = False
+    for process in processes:
+        with suppress(*GONE):
+            process.send_signal(number)
+            hit = True
+    return hit
+
+
+def _one(processes: list[psutil.Process], rng: random.Random) -> list[psutil.Process]:
+    return [rng.choice(processes)] if processes else []
+
+
+def _to_shard(number: int) -> Callable[[Scene], bool]:
+    return lambda scene: _send(_one(shards(scene.started.run_folder), scene.rng), number)
+
+
+def _to_sandbox(scene: Scene) -> bool:
+    return _send(_one(sandboxes(scene.started.run_folder), scene.rng), signal.SIGKILL)
+
+
+def _to_root(number: int) -> Callable[[Scene], bool]:
+    return lambda scene: _send([psutil.Process(scene.started.root.pid)], number)
+
+
+def _to_snakemake(number: int) -> Callable[[Scene], bool]:
+    return lambda scene: _send([found] if (found := scene.started.snakemake()) else [], number)
+
+
+def _to_group(number: int, times: int = 1) -> Callable[[Scene], bool]:
+    """What a terminal does to all processes in the foreground, as often as an impatient user presses the keys."""
+
+    def strike(scene: Scene) -> bool:
+        for _ in range(times):
+            with suppress(*GONE):
+                os.killpg(scene.started.root.pid, number)
+            time.sleep(0.3)
+        return True
+
+    return strike
+
+
+def _kill_tree(scene: Scene) -> bool:
+    return kill_all(scene.started.tag, scene.started.snakemake()) > 0
+
+
+def _freeze_shard(scene: Scene) -> bool:
+    frozen = _one(shards(scene.started.run_folder), scene.rng)
+    hit = _send(frozen, signal.SIGSTOP)
+    _pause(scene, 2)
+    _send(frozen, signal.SIGCONT)
+    return hit
+
+
+def _outage(name: str) -> Callable[[Scene], bool]:
+    def strike(scene: Scene) -> bool:
+        scene.server.control(outage=OUTAGES[name])
+        _pause(scene, scene.rng.uniform(0.5, 4))
+        scene.server.control(outage=None)
+        return True
+
+    return strike
+
+
+def _restart_server(scene: Scene) -> bool:
+    scene.server.stop()
+    _pause(scene, scene.rng.uniform(0.1, 3))
+    scene.server.start()
+    return True
+
+
+def _fill_disk(scene: Scene) -> bool:
+    scene.disk.fill(leave=scene.rng.choice([0, 4 << 10, 60 << 10, 6 << 20]))
+    _pause(scene, scene.rng.uniform(0.5, 5))
+    scene.disk.free()
+    return True
+
+
+def _pause(scene: Scene, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and not scene.started.ended():
+        time.sleep(POLL_S)
+
+
+STRIKES: dict[str, Callable[[Scene], bool]] = {
+    "kill_shard": _to_shard(signal.SIGKILL),
+    "kill_snakemake": _to_snakemake(signal.SIGKILL),
+    "kill_root": _to_root(signal.SIGKILL),
+    "kill_tree": _kill_tree,
+    "kill_sandbox": _to_sandbox,
+    "freeze_shard": _freeze_shard,
+    "term_shard": _to_shard(signal.SIGTERM),
+    "int_shard": _to_shard(signal.SIGINT),
+    "term_root": _to_root(signal.SIGTERM),
+    "int_root": _to_root(signal.SIGINT),
+    "hup_root": _to_root(signal.SIGHUP),
+    "ctrl_c": _to_group(signal.SIGINT),
+    "ctrl_c_thrice": _to_group(signal.SIGINT, times=3),
+    "term_group": _to_group(signal.SIGTERM),
+    "restart_server": _restart_server,
+    "fill_disk": _fill_disk,
+    **{name: _outage(name) for name in OUTAGES},
+}
+# Strikes after which no process of the run is meant to lose what it has finished, and no answer is thrown away.
+GENTLE = frozenset({"restart_server", "freeze_shard", *OUTAGES})
+HARD = ["kill_shard", "kill_snakemake", "kill_root", "kill_tree", "kill_tree", "kill_sandbox"]
+SIGNALS = ["term_shard", "int_shard", "term_root", "int_root", "hup_root", "ctrl_c", "ctrl_c_thrice", "term_group"]

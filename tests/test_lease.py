@@ -1,0 +1,124 @@
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import psutil
+import pytest
+from trajectile.lease import SILENCE_S, Lease, LeaseLost, Owner, living_owner, read_owner
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal" / "shard_0.lease"
+
+
+@pytest.fixture
+def sleeper() -> "Iterator[subprocess.Popen[bytes]]":
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def write(path: Path, owner: Owner, age_s: float = 0) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(msgspec.json.encode(owner))
+    os.utime(path, (time.time() - age_s,) * 2)
+
+
+def test_a_living_holder_keeps_it_until_it_lets_go(path: Path) -> None:
+    first, second = Lease(path), Lease(path)
+    assert first.acquire() is None and first.acquire() is None
+    assert second.acquire() == first.owner == living_owner(path)
+    assert str(first.owner) == f"process {os.getpid()} on {socket.gethostname()}"
+    second.release()
+    first.check()
+    first.release()
+    assert living_owner(path) is None and second.acquire() is None
+
+
+def test_the_job_of_a_scheduler_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "4711")
+    assert str(Lease(path).owner).endswith("job 4711")
+
+
+def test_a_dead_process_holds_nothing(path: Path, sleeper: "subprocess.Popen[bytes]") -> None:
+    assert Lease(path, sleeper.pid).acquire() is None
+    assert Lease(path).acquire() is not None
+    sleeper.kill()
+    zombie_or_gone = psutil.Process(sleeper.pid)
+    while zombie_or_gone.status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.01)
+    assert Lease(path).acquire() is None, "a zombie holds nothing"
+    sleeper.wait()
+    write(path, Owner(socket.gethostname(), sleeper.pid, zombie_or_gone.create_time(), "", "x"))
+    assert Lease(path).acquire() is None
+
+
+def test_a_pid_that_was_given_to_another_process_holds_nothing(path: Path) -> None:
+    mine = psutil.Process()
+    write(path, Owner(socket.gethostname(), mine.pid, mine.create_time() - 100, "", "of another life"))
+    assert living_owner(path) is None
+    write(path, Owner(socket.gethostname(), mine.pid, mine.create_time(), "", "of this life"))
+    assert living_owner(path) is not None
+
+
+def test_on_another_host_the_heartbeat_decides(path: Path) -> None:
+    there = Owner("another.host", os.getpid(), 1.0, "", "there")
+    write(path, there, age_s=SILENCE_S - 10)
+    assert Lease(path).acquire() == there
+    write(path, there, age_s=SILENCE_S + 10)
+    assert Lease(path).acquire() is None
+
+
+def test_a_heartbeat_makes_the_file_young(path: Path) -> None:
+    lease = Lease(path)
+    lease.acquire()
+    os.utime(path, (1.0, 1.0))
+    lease.beat()
+    assert time.time() - path.stat().st_mtime < 5
+
+
+def test_a_holder_notices_that_another_took_over(path: Path) -> None:
+    old = Lease(path)
+    old.acquire()
+    new = Owner("another.host", 1, 1.0, "", "new")
+    write(path, new)
+    with pytest.raises(LeaseLost, match=r"process 1 on another\.host"):
+        old.check()
+    with pytest.raises(LeaseLost):
+        old.beat()
+    old.release()
+    assert read_owner(path) == new, "a release must not take what is another's"
+    path.unlink()
+    with pytest.raises(LeaseLost, match="nobody"):
+        old.check()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff"])
+def test_a_damaged_lease_is_nobodys(path: Path, content: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+    assert living_owner(path) is None and Lease(path).acquire() is None
+
+
+def test_waiting_ends_when_the_holder_lets_go(path: Path) -> None:
+    first, second = Lease(path), Lease(path)
+    first.acquire()
+
+    async def run() -> Owner | None:
+        waiting = asyncio.create_task(second.wait())
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+        first.release()
+        return await waiting
+
+    assert asyncio.run(run()) == first.owner
+    second.check()
+    assert asyncio.run(second.wait()) is None, "there was nobody to wait for"
