@@ -16,6 +16,7 @@ pathvars:
 
 
 include: "rules/split.smk"
+include: "rules/images.smk"
 include: "rules/rollout.smk"
 include: "rules/results.smk"
 
@@ -37,7 +38,9 @@ onstart:
     with worded_as(WorkflowError):
         begin(
             RUN,
-            asks_model=any(job.rule.name == "run_batch" for job in workflow.dag.needrun_jobs()),
+            asks_model=any(
+                job.rule.name == "run_batch" for job in workflow.dag.needrun_jobs()
+            ),
             give_up=lambda: workflow.scheduler.exit_gracefully(),
         )
 

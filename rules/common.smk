@@ -6,7 +6,14 @@ import sys
 sys.path.insert(0, f"{workflow.basedir}/scripts")
 
 from snakemake.exceptions import WorkflowError
-from trajectile.workflow import Targets, begin, end, prepare, say_how_to_go_on, worded_as
+from trajectile.workflow import (
+    Targets,
+    begin,
+    end,
+    prepare,
+    say_how_to_go_on,
+    worded_as,
+)
 
 with worded_as(WorkflowError):
     SETTINGS, RUN = prepare(config, workflow.is_main_process)
@@ -16,6 +23,8 @@ RUN_FOLDER = str(SETTINGS.folder)
 OWED_BATCHES = TARGETS.owed_batches
 ALL_BATCHES = TARGETS.all_batches
 MANIFEST = TARGETS.manifest
+IMAGES = TARGETS.images
+IMAGES_TO_CHECK = TARGETS.images_to_check
 reason_for = TARGETS.reason_for
 
 

@@ -23,10 +23,12 @@ rule filter_trajectories:
     params:
         run_folder=subpath(output.discarded, parent=True),
         require_reasoning=SETTINGS.require_reasoning,
+        reasoning_disabled=SETTINGS.reasons_not,
         plan=TARGETS.results_digest,
     shell:
         "python {input.script} --run_folder {params.run_folder:q}"
-        " --require_reasoning {params.require_reasoning} > {log:q} 2>&1"
+        " --require_reasoning {params.require_reasoning}"
+        " --reasoning_disabled {params.reasoning_disabled} > {log:q} 2>&1"
 
 
 rule compute_statistics:
@@ -113,10 +115,11 @@ rule collect:
         max_samples=SETTINGS.max_samples or 0,
         on_bad_row=SETTINGS.on_bad_row,
         require_reasoning=SETTINGS.require_reasoning,
+        reasoning_disabled=SETTINGS.reasons_not,
         superseded_rows=SETTINGS.superseded_rows,
     shell:
         "( python {input.filter} --run_folder {params.run_folder:q}"
-        " --require_reasoning {params.require_reasoning}"
+        " --require_reasoning {params.require_reasoning} --reasoning_disabled {params.reasoning_disabled}"
         " && python {input.statistics} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
         " --max_samples {params.max_samples} --on_bad_row {params.on_bad_row}"
         " && python {input.merge} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"

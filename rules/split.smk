@@ -20,7 +20,7 @@ rule split_dataset:
         run_folder=subpath(output.manifest, ancestor=2),
         batch_size=SETTINGS.batch_size,
         max_samples=SETTINGS.max_samples or 0,
-        max_attempts=SETTINGS.max_attempts or 0,
+        max_attempts=SETTINGS.attempts_allowed or 0,
         on_bad_row=SETTINGS.on_bad_row,
         digest=TARGETS.digest,
     shell:

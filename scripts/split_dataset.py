@@ -9,7 +9,7 @@ import click
 from trajectile.console import explained
 from trajectile.errors import UserError
 from trajectile.inventory import failed_attempts, remember_all, take_inventory
-from trajectile.plan import make_plan
+from trajectile.plan import CUT_DIGITS, make_plan
 from trajectile.run_folder import RunFolder
 from trajectile.splitting import write_shards
 
@@ -38,9 +38,9 @@ def main(
         remember_all(folder, dataset_file, inventory.dataset, **reading)
         failed = failed_attempts(folder)
         plan = make_plan(inventory, failed, batch_size=batch_size, max_attempts=max_attempts or None)
-        if plan.digest != digest:
+        if plan.digest[:CUT_DIGITS] != digest[:CUT_DIGITS]:
             raise UserError(f"{dataset_file} or {run_folder} changed since the run was planned. Run again.")
-        write_shards(folder, plan, dataset_file, **reading)
+        write_shards(folder, plan._replace(digest=digest), dataset_file, **reading)
         click.echo(f"{len(plan.owed)} of {plan.prompts} prompts are owed, in {len(plan.shards)} shards")
 
 

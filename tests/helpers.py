@@ -4,12 +4,13 @@ import asyncio
 import contextlib
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from scripted_server.fixture import ScriptedServer
 from trajectile.execution import STOP_SIGNALS, Execution
 from trajectile.ids import make_id
 from trajectile.inventory import remember_all, take_inventory
-from trajectile.journal import Failure
+from trajectile.journal import TRAJECTORY, Failure, records
 from trajectile.lease import Lease
 from trajectile.plan import Plan
 from trajectile.preparation import prepare_run
@@ -49,7 +50,7 @@ class Job:
             "model": "scripted",
             "base_url": server.base_url,
             "preflight": False,
-            "batch_size": 100,
+            "batch_size": 1000,
             "max_retries": 0,
             **config,
         }
@@ -60,8 +61,8 @@ class Job:
         self.plan()
 
     def script(self, *rules: dict[str, Any], **options: Any) -> None:
-        """Give the server another script, and forget what it was asked."""
-        self.server.control(script={"rules": list(rules), **options}, outage=None, reset_counters=True)
+        """Give the server another script, by default to answer at once, and forget what it was asked."""
+        self.server.control(script={"rules": list(rules), "steps": 0, **options}, outage=None, reset_counters=True)
 
     def asked(self) -> dict[str, int]:
         """Model calls by prompt, since the last script."""
@@ -76,8 +77,7 @@ class Job:
         """Start the run anew: lease, run.json, shard files and manifest, as Snakemake's main process makes them."""
         self.config |= config
         with contextlib.chdir(self.root):
-            if self._lease:
-                self._lease.release()
+            self.release()
             run = prepare_run(self.config)
             self._lease = begin_run(run, asks_model=True)
             reading = {"on_bad_row": run.settings.on_bad_row, "max_samples": run.settings.max_samples}
@@ -86,6 +86,12 @@ class Job:
             write_shards(run.folder, run.plan, run.settings.dataset_path, **reading)
         self.planned = run.plan
         return run.plan
+
+    def release(self) -> None:
+        """End the start of the run, as Snakemake's main process does."""
+        if self._lease:
+            with contextlib.chdir(self.root):
+                self._lease.release()
 
     def command(self, number: int = 0) -> list[str]:
         manifest = self.folder.manifest(self.planned.digest)
@@ -105,14 +111,9 @@ class Job:
 
     def here(self, number: int = 0) -> int:
         """Run a shard to its end in this process; returns its status."""
-        handlers = {name: signal.getsignal(name) for name in STOP_SIGNALS}
-        try:
-            with contextlib.chdir(self.root):
-                folder = RunFolder(Path("data") / "r")
-                return asyncio.run(Execution(folder, number, folder.manifest(self.planned.digest)).run())
-        finally:
-            for name, handler in handlers.items():
-                signal.signal(name, handler)
+        with own_signals(), contextlib.chdir(self.root):
+            folder = RunFolder(Path("data") / "r")
+            return asyncio.run(Execution(folder, number, folder.manifest(self.planned.digest)).run())
 
     def _log(self, number: int) -> Path:
         return self.root / f"shard_{number}.log"
@@ -129,6 +130,10 @@ class Job:
         path = self.folder.journal(number)
         return lines_of(path, Trajectory) if path.exists() else []
 
+    def journal_of_whole_lines(self, number: int = 0) -> list[Trajectory]:
+        """The rows of a journal that may be torn."""
+        return list(records(self.folder.journal(number), TRAJECTORY))
+
     def failures(self, number: int = 0) -> list[Failure]:
         path = self.folder.ledger(number)
         return lines_of(path, Failure) if path.exists() else []
@@ -141,6 +146,28 @@ class Job:
     def sandboxes(self) -> list[Path]:
         """The scratch folders that are left."""
         return list(self.folder.scratch.glob("*"))
+
+
+@contextlib.contextmanager
+def own_signals() -> Iterator[None]:
+    """Give the test process its signal handlers back after a shard ran in it."""
+    handlers = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond `size` bytes, as a full disk would not."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def text_of(row: Trajectory) -> str:
@@ -175,8 +202,10 @@ def kill(process: "subprocess.Popen[bytes]") -> None:
 
 
 class Recorder:
-    """A model server that keeps what it is sent: `requests` are (headers, body); it answers with `replies` in turn,
-    assistant messages of which the last one is repeated."""
+    """A model server that keeps what it is sent: headers and body of `requests`.
+
+    It answers with `replies` in turn, assistant messages of which the last one is repeated.
+    """
 
     def __init__(self, *replies: dict[str, Any]) -> None:
         self.requests: list[tuple[dict[str, str], dict[str, Any]]] = []
@@ -185,10 +214,12 @@ class Recorder:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                recorder.requests.append((dict(self.headers), json.loads(body)))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                recorder.requests.append((headers, json.loads(body)))
                 answer = json.dumps(recorder.answer(len(recorder.requests) - 1)).encode()
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")

@@ -1,10 +1,8 @@
 import asyncio
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from helpers import largest_file
 from trajectile.journal import FAILURE, Appender, Failure, decode, encode, records, row_lines
 
 LINE_BREAKS = "\u2028 \u2029 \u0085 \x0b \x0c \r\n \r"
@@ -81,17 +79,6 @@ def test_a_line_that_does_not_fit_on_the_disk_leaves_nothing_behind(tmp_path: Pa
 
     asyncio.run(run())
     assert path.read_bytes() == encode(failure("first")) + encode(failure("later"))
-
-
-@contextmanager
-def largest_file(size: int) -> Iterator[None]:
-    """Let no file of this process grow beyond `size` bytes, as a full disk would not."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_lines_of_many_tasks_at_once_are_all_whole(tmp_path: Path) -> None:

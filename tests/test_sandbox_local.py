@@ -278,7 +278,7 @@ from pathlib import Path
 from trajectile.sandbox.local import LocalSandbox
 
 async def main():
-    sandbox = LocalSandbox(Path(sys.argv[1]), sys.argv[2], output_limit=100000)
+    sandbox = LocalSandbox(Path(sys.argv[1]), sys.argv[2], output_limit=10**8)
     await sandbox.start()
     command = "env; cat /proc/*/environ; cat $0" .replace("$0", sys.argv[3])
     print((await sandbox.exec(command, timeout_s=60)).output)
@@ -392,7 +392,8 @@ def test_killed_owner_leaves_no_process_and_its_folder_is_reaped(tmp_path: Path,
     owner.kill()
     owner.wait()
     assert gone(mark)
-    mine = scratch.make(tmp_path)
+    mine = scratch.unused(tmp_path)
+    mine.mkdir()
     assert scratch.reap(tmp_path) == 1
     assert list(tmp_path.iterdir()) == [mine]
 

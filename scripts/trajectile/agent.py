@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import msgspec
-
 from trajectile.calls import CheckedCall, Outcome, check_calls, perform, wire_calls
 from trajectile.errors import PromptError
+from trajectile.events import log_reply, log_result
 from trajectile.model.client import ModelClient
 from trajectile.model.errors import EndsPrompt
 from trajectile.model.reply import Reply
@@ -28,11 +27,12 @@ class Ended(Exception):
 
 
 class Limits(NamedTuple):
-    """What one prompt may take: model calls, seconds in all, tokens in all its calls (None for no limit)."""
+    """What one prompt may take: model calls, seconds in all, tokens and cost in all its calls (None for no limit)."""
 
     max_turns: int
     prompt_timeout_s: float
     max_tokens: int | None
+    max_cost: float | None = None
 
 
 class Agent:
@@ -85,7 +85,8 @@ class Agent:
             raise
         self.api_calls += 1
         self.model_seconds += reply.latency_s
-        self.usage = _add(self.usage, reply.usage)
+        self.usage = self.usage + reply.usage
+        log_reply(self.api_calls, reply.usage, reply.latency_s, reply.finish_reason, reply.content, reply.tool_calls)
         return reply
 
     async def execute(self, checked: list[CheckedCall]) -> None:
@@ -93,6 +94,7 @@ class Agent:
         outcomes = [await self._perform(item) for item in checked]
         for item, outcome in zip(checked, outcomes, strict=True):
             self.messages.append(_result(item.call, outcome))
+            log_result(outcome.name, outcome.result, outcome.success)
         self.outcomes += outcomes
         self._invalid = 0 if any(outcome.executed for outcome in outcomes) else self._invalid + 1
 
@@ -111,6 +113,8 @@ class Agent:
             raise Ended("time_limit")
         if self.limits.max_tokens is not None and tokens >= self.limits.max_tokens:
             raise Ended("token_limit")
+        if self.limits.max_cost is not None and self.usage.cost >= self.limits.max_cost:
+            raise Ended("cost_limit")
         if self.api_calls >= self.limits.max_turns:
             raise Ended("max_turns")
 
@@ -121,7 +125,3 @@ def _end_without_calls(reply: Reply) -> str:
 
 def _result(call: ToolCall, outcome: Outcome) -> Message:
     return {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": outcome.result}
-
-
-def _add(total: Usage, usage: Usage) -> Usage:
-    return Usage(*(a + b for a, b in zip(msgspec.structs.astuple(total), msgspec.structs.astuple(usage), strict=True)))

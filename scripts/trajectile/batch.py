@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from trajectile.ids import Id, make_id
+from trajectile.ids import Id, make_id, row_ids
 from trajectile.journal import PROMPT, TRAJECTORY, decode, records, row_lines
 from trajectile.rows import PromptRow
 from trajectile.run_folder import RunFolder, replacing
@@ -39,6 +39,11 @@ def rows_to_run(folder: RunFolder, number: int, withdrawn: set[Id]) -> list[Prom
     """Return the rows of a shard that are owed: neither finished nor withdrawn by the plan."""
     over = withdrawn | finished_rows(folder, number).keys()
     return [row for row in given_rows(folder, number) if make_id(row.prompt_key, row.ordinal) not in over]
+
+
+def is_complete(folder: RunFolder, number: int) -> bool:
+    """Whether the batch file is there and holds all that the journal does."""
+    return folder.batch(number).exists() and set(row_ids(folder.journal(number))) <= set(row_ids(folder.batch(number)))
 
 
 def write_batch(folder: RunFolder, number: int) -> list[int]:

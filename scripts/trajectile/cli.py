@@ -13,7 +13,7 @@ from trajectile.run_folder import RunFolder
 from trajectile.settings import Settings, load_settings
 
 REFERENCE_DEFAULTS = {"model": "anthropic/claude-sonnet-4.6", "distribution": "default"}
-NOT_INHERITED = frozenset({"settings_change"})  # said for one start, not for all that follow
+NOT_INHERITED = frozenset({"settings_change", "retry_failed"})  # said for one start, not for all that follow
 WORKERS = 4
 EXAMPLE = "for example: --dataset_file=data/prompts.jsonl --batch_size=10 --run_name=my_run"
 
@@ -23,6 +23,9 @@ EXAMPLE = "for example: --dataset_file=data/prompts.jsonl --batch_size=10 --run_
 @click.option("--num_workers", type=click.IntRange(min=1), default=WORKERS, show_default=True, help="Shards at once.")
 @click.option("--resume", is_flag=True, help="Go on with a run; options that are not given are the run's own.")
 @click.option("--dry-run", "--dry_run", "-n", is_flag=True, help="Show what would run and why; change nothing.")
+@click.option("--status", is_flag=True, help="Show how the run stands, and end; reads its folder only.")
+@click.option("--watch", is_flag=True, help="With --status: keep showing until nobody makes the run.")
+@click.option("--clean", is_flag=True, help="Remove what killed starts left behind, never results, and end.")
 @click.option("--list_distributions", is_flag=True, help="Print the toolset distributions and end.")
 @click.option("--api_key", default="", help="Put into the environment of the run, and nowhere else.", metavar="KEY")
 @click.pass_obj
@@ -32,6 +35,9 @@ def main(
     num_workers: int,
     resume: bool,
     dry_run: bool,
+    status: bool,
+    watch: bool,
+    clean: bool,
     list_distributions: bool,
     api_key: str,
     **given: Any,
@@ -44,23 +50,31 @@ def main(
     with explained():
         if list_distributions:
             return _list_distributions()
+        if status or watch:
+            return _status(given, watch)
+        if clean:
+            return _clean(given)
         settings = _settings({name: value for name, value in given.items() if value is not None}, resume)
         arguments = ["--cores", str(num_workers), *(["-n"] if dry_run else []), *snakemake_options]
         sys.exit(_run(settings, arguments, api_key))
 
 
 def _settings(given: dict[str, Any], resume: bool) -> Settings:
-    run_name = given.get("run_name")
-    if run_name is None:
-        raise UserError(f"--run_name is missing; {EXAMPLE}")
-    folder = RunFolder(load_settings({"run_name": run_name}).folder)
+    folder = _folder(given)
     identity = read_identity(folder)
-    if not resume and (identity or folder.numbers("")):
-        raise UserError(f"run {run_name} exists; go on with it by --resume, or choose another --run_name")
+    if not (resume or "retry_failed" in given) and (identity or folder.numbers("")):
+        raise UserError(f"run {folder.root.name} exists; go on with it by --resume, or choose another --run_name")
     inherited = _inherited(identity) if identity else REFERENCE_DEFAULTS
     if "dataset_file" not in {**inherited, **given}:
         raise UserError(f"--dataset_file is missing; {EXAMPLE}")
     return load_settings({**inherited, **given})
+
+
+def _folder(given: dict[str, Any]) -> RunFolder:
+    """Return the folder of the run that is named."""
+    if (run_name := given.get("run_name")) is None:
+        raise UserError(f"--run_name is missing; {EXAMPLE}")
+    return RunFolder(load_settings({"run_name": run_name}).folder)
 
 
 def _inherited(identity: Identity) -> dict[str, Any]:
@@ -75,6 +89,19 @@ def _run(settings: Settings, arguments: list[str], api_key: str) -> int:
 
     prepare(settings)
     return run_workflow(settings, arguments, api_key)
+
+
+def _status(given: dict[str, Any], watch: bool) -> None:
+    from trajectile.status import show_status
+
+    show_status(_folder(given), watch=watch)
+
+
+def _clean(given: dict[str, Any]) -> None:
+    from trajectile.cleaning import clean
+
+    removed = clean(_folder(given))
+    click.echo(f"removed: {', '.join(removed)}" if removed else "nothing to remove")
 
 
 def _list_distributions() -> None:

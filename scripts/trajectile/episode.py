@@ -22,7 +22,15 @@ from trajectile.tools.tool import ToolContext
 
 log = logging.getLogger(__name__)
 PARTIAL_ENDS = frozenset(
-    {"context_overflow", "output_truncated", "content_filter", "invalid_tool_calls", "time_limit", "token_limit"}
+    {
+        "context_overflow",
+        "output_truncated",
+        "content_filter",
+        "invalid_tool_calls",
+        "time_limit",
+        "token_limit",
+        "cost_limit",
+    }
 )
 
 
@@ -45,7 +53,9 @@ async def run_episode(row: PromptRow, shared: EpisodeSettings) -> Trajectory:
     toolsets = draw(shared.distribution, settings.seed, row.prompt_key, row.ordinal)
     sandbox = shared.open_sandbox(row)
     context = ToolContext(sandbox, settings.command_timeout, settings.output_limit)
-    limits = Limits(settings.max_turns, settings.prompt_timeout, settings.max_tokens_per_prompt)
+    limits = Limits(
+        settings.max_turns, settings.prompt_timeout, settings.max_tokens_per_prompt, settings.max_cost_per_prompt
+    )
     agent = Agent(shared.model, {tool.name: tool for tool in tools_of(toolsets)}, context, limits)
     start = start_messages(row.turns, settings.ephemeral_system_prompt, shared.prefill)
     given, began = len(start), time.monotonic()
@@ -112,9 +122,10 @@ def _metadata(row: PromptRow, shared: EpisodeSettings, agent: Agent, seconds: fl
         distribution=shared.settings.distribution,
         settings_digest=shared.settings_digest,
         ordinal=row.ordinal,
-        image=row.image,
+        image=agent.context.sandbox.image,
         duration_seconds=round(seconds, 3),
         model_seconds=round(agent.model_seconds, 3),
+        image_digest=agent.context.sandbox.image_digest,
     )
 
 

@@ -9,6 +9,10 @@ class FatalError(Exception):
     """Nothing more can be done in this run until the user acts (wrong key, no credit, no sandbox): stops the shard."""
 
 
+# Kinds of failure that say nothing about other prompts.
+OWN_FAULTS = frozenset({"bad_cwd", "image_unavailable"})
+
+
 class PromptError(Exception):
     """One attempt at one prompt failed: a line in the failure ledger, the prompt stays owed.
 

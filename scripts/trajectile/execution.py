@@ -10,24 +10,25 @@ from pathlib import Path
 
 import msgspec
 
-from trajectile.batch import Manifest, ManifestShard, rows_to_run, write_batch
+from trajectile.batch import Manifest, ManifestShard, is_complete, rows_to_run, write_batch
 from trajectile.checkpoint import update_checkpoint
 from trajectile.episode import EpisodeSettings
 from trajectile.errors import FatalError, UserError
+from trajectile.events import log_wait
 from trajectile.identity import Identity, read_identity
 from trajectile.ids import Id, make_id
-from trajectile.inventory import remember_batch
+from trajectile.inventory import remember_batch, shard_ids
 from trajectile.journal import FAILURE, records
-from trajectile.lease import Lease, LeaseLost
+from trajectile.lease import Lease, LeaseLost, living_owner
 from trajectile.model.client import ModelClient
+from trajectile.notes import counted
 from trajectile.prefill import load_prefill
 from trajectile.preflight import model_settings
 from trajectile.rows import PromptRow
 from trajectile.run_folder import RunFolder
-from trajectile.sandbox.base import Sandbox
-from trajectile.sandbox.local import LocalSandbox
-from trajectile.settings import Settings
-from trajectile.shard import ShardRun, Stopped
+from trajectile.sandbox.factory import make_backend
+from trajectile.settings import read_settings
+from trajectile.shard import Overspent, ShardRun, Stopped
 from trajectile.stop import mark_stop, stopped
 from trajectile.tools.distributions import Distribution
 
@@ -42,18 +43,20 @@ class Execution:
     def __init__(self, folder: RunFolder, number: int, manifest: Path) -> None:
         self.folder = folder
         self.number = number
-        self.settings = _read_settings(folder)
+        self.settings = read_settings(folder)
         self.identity = _read_identity(folder)
-        self.planned = _planned(manifest, number)
+        self.planned = _planned(folder, manifest, number)
         self.lease = Lease(folder.shard_lease(number))
+        self.backend = make_backend(self.settings, folder)
 
     async def run(self) -> int:
         """Attempt all owed prompts and write the batch file; return the exit status."""
         with _stopping_on_signals() as caught:
             try:
-                waited_for = await self.lease.wait()
-                if not (waited_for and self.folder.batch(self.number).exists()):
-                    await self._run_owed()
+                if holder := living_owner(self.lease.path):
+                    log.info("waiting for %s, which is making this shard", holder)
+                await self.lease.wait()
+                await self._run_owed()
                 return 0
             except (FatalError, Stopped, OSError) as error:
                 return self._stopped(error)
@@ -67,12 +70,14 @@ class Execution:
                 self.lease.release()
 
     def _stopped(self, error: Exception) -> int:
-        if isinstance(error, FatalError) and not mark_stop(self.folder, str(error)):
+        if isinstance(error, FatalError | Overspent) and not mark_stop(self.folder, str(error)):
             error = Stopped(STOPPED_BEFORE)
         log.error("stopped: %s", error)
         return 1
 
     async def _run_owed(self) -> None:
+        if is_complete(self.folder, self.number):
+            return  # another copy of this shard was first
         withdrawn = {bytes.fromhex(row) for row in self.planned.withdrawn}
         rows = rows_to_run(self.folder, self.number, withdrawn)
         if rows:
@@ -89,13 +94,23 @@ class Execution:
         log.info("batch %d: %d rows", self.number, len(indices))
 
     async def _run(self, rows: list[PromptRow]) -> None:
+        if left := await asyncio.to_thread(self.backend.reap):
+            log.info("removed what dead owners left: %d sandboxes", left)
         async with model_settings(self.settings) as model:
-            client = ModelClient(model, on_wait=lambda reason, seconds: log.info("waiting %.1f s: %s", seconds, reason))
+            client = ModelClient(model, on_wait=log_wait)
             shard = ShardRun(self.folder, self.number, self._shared(client), self.lease, self._earlier())
+            log.info(
+                "shard %d: %s to run, up to %d at once. %s",
+                self.number,
+                counted(len(rows), "prompt"),
+                self.settings.concurrency,
+                self.backend.describe(),
+            )
             try:
                 await shard.run(rows)
             finally:
                 await client.aclose()
+                self.backend.close()
                 log.info("shard %d: %d finished, %d failed", self.number, shard.finished, shard.failed)
 
     def _shared(self, client: ModelClient) -> EpisodeSettings:
@@ -106,12 +121,8 @@ class Execution:
             distribution=Distribution(self.settings.distribution, self.identity.chances),
             prefill=load_prefill(self.settings.prefill_messages_file),
             model=client,
-            open_sandbox=self._open_sandbox,
+            open_sandbox=self.backend.open,
         )
-
-    def _open_sandbox(self, row: PromptRow) -> Sandbox:
-        limit = self.settings.output_limit
-        return LocalSandbox(self.folder.scratch, self.settings.local_isolation, cwd=row.cwd, output_limit=limit)
 
     def _earlier(self) -> Counter[Id]:
         """Count the failed attempts at each row: those the plan knew of, and those since, from this shard's ledger."""
@@ -144,22 +155,18 @@ def _ignore_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _read_settings(folder: RunFolder) -> Settings:
-    try:
-        return msgspec.json.decode(folder.settings_json.read_bytes(), type=Settings)
-    except FileNotFoundError:
-        raise UserError(f"{folder.settings_json} is missing; start the run with snakemake") from None
-
-
 def _read_identity(folder: RunFolder) -> Identity:
     if identity := read_identity(folder):
         return identity
     raise UserError(f"{folder.run_json} is missing; start the run with snakemake")
 
 
-def _planned(manifest: Path, number: int) -> ManifestShard:
+def _planned(folder: RunFolder, manifest: Path, number: int) -> ManifestShard:
     plan = msgspec.json.decode(manifest.read_bytes(), type=Manifest)
     shard = plan.shards.get(str(number))
+    if shard is None and folder.journal(number).exists():
+        # a process of an earlier start finished it while this one began; Snakemake took its batch file away
+        return ManifestShard(0, [row.hex() for row in shard_ids(folder, number)])
     if shard is None:
         raise UserError(f"shard {number} is not in {manifest.name}: the plan has nothing to run for it")
     return shard

@@ -24,7 +24,8 @@ class Identity(msgspec.Struct, kw_only=True):
     """The content of run.json.
 
     `frozen` are the settings that shape rows; `history` maps each settings_digest that rows may carry to its settings.
-    `tools` names all tools the run could ever offer, `chances` the toolsets on offer with their percentages.
+    `tools` names all tools the run could ever offer, `chances` the toolsets on offer with their percentages, `images`
+    the digests of the images that prompts run in.
     """
 
     run_name: str
@@ -39,6 +40,7 @@ class Identity(msgspec.Struct, kw_only=True):
     tool_schemas: list[dict[str, Any]]
     dataset: dict[str, Any]
     isolation: str = ""
+    images: dict[str, str] = {}
     versions: dict[str, str]
     git_commit: str
 
@@ -55,6 +57,14 @@ def read_identity(folder: RunFolder) -> Identity | None:
 
 def write_identity(folder: RunFolder, identity: Identity) -> None:
     write_atomic(folder.run_json, msgspec.json.format(msgspec.json.encode(identity), indent=2) + b"\n")
+
+
+def record_images(folder: RunFolder, digests: dict[str, str]) -> None:
+    """Add to run.json which images prompts run in."""
+    identity = read_identity(folder)
+    if identity and not digests.items() <= identity.images.items():
+        identity.images |= digests
+        write_identity(folder, identity)
 
 
 def settle(settings: Settings, identity: Identity | None) -> Settings:
@@ -128,6 +138,7 @@ def new_identity(
         tool_schemas=tool_schemas,
         dataset=dataset,
         isolation=isolation,
+        images=before.images if before else {},
         versions={"python": platform.python_version(), **_versions()},
         git_commit=_git_commit(),
     )

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from struct import Struct
 from typing import NamedTuple
 
 import msgspec
@@ -14,12 +15,18 @@ from trajectile.run_folder import RunFolder, write_atomic
 
 KEY_BYTES = 32
 ID_BYTES = KEY_BYTES + 4
+ONE_ID = Struct(f"{ID_BYTES}s")
 Id = bytes
 
 
 def make_id(prompt_key: str, ordinal: int) -> Id:
     """Return the 36 bytes that tell one owed row from all others: its key and which of its equals it is."""
-    return bytes.fromhex(prompt_key) + ordinal.to_bytes(4, "big")
+    return id_of(bytes.fromhex(prompt_key), ordinal)
+
+
+def id_of(digest: bytes, ordinal: int) -> Id:
+    """As make_id, from the key's bytes."""
+    return digest + ordinal.to_bytes(4, "big")
 
 
 class Ids(NamedTuple):
@@ -41,7 +48,7 @@ def remembered(folder: RunFolder, path: Path, **options: object) -> Ids | None:
     digest = known.pop("digest", "")
     if known != {**_stamp(path, options), "digest_of_ids": digest_of([packed])}:
         return None
-    return Ids(list(unpack(packed)), digest, notes)
+    return Ids(unpack(packed), digest, notes)
 
 
 def remember(folder: RunFolder, path: Path, ids: Ids, **options: object) -> None:
@@ -53,8 +60,8 @@ def remember(folder: RunFolder, path: Path, ids: Ids, **options: object) -> None
     write_atomic(folder.keys(path), orjson.dumps(header) + b"\n" + packed)
 
 
-def unpack(packed: bytes) -> Iterator[Id]:
-    return (packed[start : start + ID_BYTES] for start in range(0, len(packed), ID_BYTES))
+def unpack(packed: bytes) -> list[Id]:
+    return [row for (row,) in ONE_ID.iter_unpack(packed)]
 
 
 def row_ids(path: Path) -> Iterator[Id]:

@@ -53,17 +53,12 @@ def take_inventory(folder: RunFolder, dataset_file: Path, *, on_bad_row: str, ma
 
 def _shards(folder: RunFolder) -> Iterator[ShardFiles]:
     batches, journals = set(folder.numbers("")), set(folder.numbers("journal"))
-    given, lost = set(folder.numbers("shards")), _remembered_batches(folder) - batches
+    given, lost = set(folder.numbers("shards")), set(folder.numbers("keys", ".keys", "batch_")) - batches
     for number in sorted(batches | journals | given):
         batch = batch_ids(folder, number) if number in batches else None
         journal = list(row_ids(folder.journal(number))) if number in journals else None
         open_ended = number in given and (batch is None or journal is not None)
         yield ShardFiles(number, shard_ids(folder, number) if open_ended else None, journal, batch, number in lost)
-
-
-def _remembered_batches(folder: RunFolder) -> set[int]:
-    numbers = folder.numbers("keys", ".keys")
-    return {number for number in numbers if folder.keys(folder.batch(number)).exists()}
 
 
 def batch_ids(folder: RunFolder, number: int) -> list[Id]:

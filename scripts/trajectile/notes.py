@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 LISTED = 10_000
-SHOWN = 100
+SHOWN = 1000
 
 
 class Problem(NamedTuple):
@@ -60,7 +60,7 @@ def remarks(notes: Notes, unit: str) -> list[str]:
     found = []
     if notes.bad:
         found.append(
-            f"{counted(notes.bad, 'row')} of the dataset cannot be used and left out (on_bad_row: skip):\n"
+            f"{counted(notes.bad, 'row')} of the dataset cannot be used and will be left out (on_bad_row: skip):\n"
             + "\n".join(listing(notes, unit))
         )
     if notes.repaired:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 from trajectile.ids import KEY_BYTES, Id, digest_of
 from trajectile.inventory import Inventory, ShardFiles
 
+CUT_DIGITS = 16
+
 
 class Shard(NamedTuple):
     """A shard that is to be made: the rows to run, whether its file is still to be written, and why it is owed.
@@ -26,7 +28,8 @@ class Shard(NamedTuple):
 class Plan(NamedTuple):
     """What is to be done. `batches` are all batch numbers there will be; `given_up` rows reached max_attempts.
 
-    `digest` names the work; `results_digest` what the results will be made of, and stays when the work is done.
+    `digest` names the work: its first CUT_DIGITS the new shards, the rest those that go on, which may get on while the
+    run starts. `results_digest` names what the results will be made of, and stays when the work is done.
     """
 
     prompts: int
@@ -43,7 +46,9 @@ def make_plan(inventory: Inventory, failed: Counter[Id], *, batch_size: int, max
     """Plan a run. `failed` counts the failed attempts by row; shards keep their number and rows where they can."""
     missing = missing_rows(inventory)
     given_up = [row for row in missing if max_attempts and failed[row] >= max_attempts]
-    owed = dict.fromkeys(missing) if not given_up else dict.fromkeys(r for r in missing if r not in set(given_up))
+    owed = dict.fromkeys(missing)
+    for row in given_up:
+        del owed[row]
     rest = owed.copy()
     kept = list(_kept(inventory, rest, failed))
     shards = kept + list(_cut(list(rest), inventory.highest + 1, batch_size, failed))
@@ -68,7 +73,7 @@ def missing_rows(inventory: Inventory) -> list[Id]:
         ids = shard.batch if shard.journal is None and shard.batch is not None else shard.finished
         finished += len(ids)
         done.update(ids)
-    missing = [row for row in inventory.dataset.ids if row not in done]
+    missing = [row for row in inventory.dataset.ids if row not in done] if done else inventory.dataset.ids
     unmatched = finished - (len(inventory.dataset.ids) - len(missing))
     return list(_uncovered(missing, _spare(inventory, done))) if missing and unmatched else missing
 
@@ -105,11 +110,10 @@ def _kept(inventory: Inventory, rest: dict[Id, None], failed: Counter[Id]) -> It
 
 
 def _goes_on(files: ShardFiles, run: list[Id]) -> bool:
-    if files.journal:
-        return not set(files.journal) <= set(files.batch or ()) or (files.batch is None and bool(run))
-    if files.batch is not None or not run:
-        return False
-    return files.journal is not None or len(run) == len(files.given or ())
+    """A process of an earlier start may be about to begin a shard without journal: its rows belong to no other."""
+    if files.batch is None:
+        return bool(files.journal or run)
+    return bool(files.journal) and not set(files.journal or ()) <= set(files.batch)
 
 
 def _why_kept(files: ShardFiles, run: list[Id], failed: Counter[Id]) -> str:
@@ -138,7 +142,15 @@ def _failed_of(rows: list[Id], failed: Counter[Id]) -> dict[Id, int]:
 
 
 def _digest(inventory: Inventory, shards: list[Shard]) -> str:
-    parts = [inventory.dataset.digest.encode()]
+    cut, begun = [inventory.dataset.digest.encode()], [b""]
+    files = {each.number: each for each in inventory.shards}
     for shard in shards:
-        parts += [repr((shard.number, shard.new, len(shard.rows))).encode(), *shard.rows, *shard.withdrawn]
-    return digest_of(parts)[:16]
+        parts = cut if shard.new else begun
+        parts += [repr((shard.number, len(shard.rows))).encode(), b"".join(shard.rows), b"".join(shard.withdrawn)]
+        parts += [] if shard.new else _unsaved(files[shard.number])
+    return digest_of(cut)[:CUT_DIGITS] + digest_of(begun)[:CUT_DIGITS]
+
+
+def _unsaved(files: ShardFiles) -> list[Id]:
+    """Return the rows of a batch file that its journal lacks, in one order."""
+    return sorted(set(files.batch or ()) - set(files.journal or ()))

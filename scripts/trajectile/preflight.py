@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
+from trajectile.controls import request_controls
 from trajectile.model.preflight import check_endpoint
 from trajectile.model.settings import ModelSettings
 from trajectile.settings import Settings
@@ -33,6 +34,11 @@ async def model_settings(settings: Settings) -> AsyncIterator[ModelSettings]:
         yield _model_settings(settings, endpoint.base_url, endpoint.api_key)
 
 
+def keyless_settings(settings: Settings) -> ModelSettings:
+    """Return how the model is asked, without the key, for showing."""
+    return _model_settings(settings, settings.base_url, "")
+
+
 def _model_settings(settings: Settings, base_url: str, key: str) -> ModelSettings:
     return ModelSettings(
         base_url=base_url,
@@ -44,6 +50,9 @@ def _model_settings(settings: Settings, base_url: str, key: str) -> ModelSetting
         request_timeout_s=settings.request_timeout,
         max_retries=settings.max_retries,
         concurrency=settings.concurrency,
+        extra_body=request_controls(settings),
+        price_prompt=settings.price_prompt_per_million,
+        price_completion=settings.price_completion_per_million,
     )
 
 

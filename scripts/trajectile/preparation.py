@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from trajectile.dataset_files import unit_of
 from trajectile.errors import UserError
 from trajectile.identity import Identity, read_identity, settle
-from trajectile.inventory import failed_attempts, take_inventory
+from trajectile.inventory import Inventory, failed_attempts, take_inventory
 from trajectile.notes import Notes, counted
 from trajectile.plan import Plan, make_plan
 from trajectile.prefill import load_prefill
@@ -27,7 +28,7 @@ class Offer(NamedTuple):
 
 
 class PreparedRun(NamedTuple):
-    """All that is decided before anything runs."""
+    """All that is decided before anything runs. `superseded` finished rows stand for no row of the dataset."""
 
     settings: Settings
     folder: RunFolder
@@ -35,6 +36,7 @@ class PreparedRun(NamedTuple):
     offer: Offer
     plan: Plan
     notes: Notes
+    superseded: int = 0
 
 
 def check_run_settings(given: Settings) -> tuple[Settings, RunFolder, Identity | None, Offer]:
@@ -72,17 +74,25 @@ def prepare(given: Settings) -> PreparedRun:
     )
     refuse_images(settings, inventory.dataset.notes)
     plan = make_plan(
-        inventory, failed_attempts(folder), batch_size=settings.batch_size, max_attempts=settings.max_attempts
+        inventory, failed_attempts(folder), batch_size=settings.batch_size, max_attempts=settings.attempts_allowed
     )
-    return PreparedRun(settings, folder, identity, offer, plan, inventory.dataset.notes)
+    return PreparedRun(settings, folder, identity, offer, plan, inventory.dataset.notes, _superseded(inventory, plan))
+
+
+def _superseded(inventory: Inventory, plan: Plan) -> int:
+    finished = sum(len(shard.finished) if shard.journal else len(shard.batch or ()) for shard in inventory.shards)
+    return finished - (plan.prompts - len(plan.owed) - len(plan.given_up))
 
 
 def refuse_misread_name(run_name: str, arguments: Sequence[str]) -> None:
     """Raise a UserError where Snakemake's --config made another name of digits: 007 would be run 7."""
-    typed = [text.removeprefix("run_name=") for text in arguments if text.startswith("run_name=")]
-    if typed and typed[-1] != run_name and typed[-1].replace("_", "").lstrip("+0") == run_name.lstrip("0"):
-        quoted = f"--config 'run_name=\"{typed[-1]}\"'"
-        raise UserError(f"run_name: Snakemake reads {typed[-1]} as the number {run_name}. Quote it: {quoted}")
+    named = [text.removeprefix("--config=").partition("run_name=") for text in arguments]
+    typed = [name for before, found, name in named if found and not before]
+    if typed and typed[-1] != run_name:
+        raise UserError(
+            f"run_name: Snakemake's --config reads {typed[-1]} as {run_name}, which would be another run. Choose "
+            f'another name, or give it in a file: run_name: "{typed[-1]}" in config/config.yaml or under --configfile.'
+        )
 
 
 def refuse_images(settings: Settings, notes: Notes) -> None:
@@ -91,7 +101,8 @@ def refuse_images(settings: Settings, notes: Notes) -> None:
         return
     others = [name for name in schema()["properties"]["sandbox"]["enum"] if name != "local"]
     use = f"Set sandbox to {' or '.join(others)}, or take" if others else "This version has no other sandbox: take"
+    first = f"the first is {unit_of(settings.dataset_path)} {notes.image_line}"
     raise UserError(
-        f"dataset_file: {counted(notes.images, 'row')} of {settings.dataset_file} name an image (the first is number "
-        f"{notes.image_line}), which sandbox: local cannot run. {use} the columns image and docker_image out."
+        f"dataset_file: {settings.dataset_file}: {counted(notes.images, 'row')} with an image ({first}), which "
+        f"sandbox: local cannot run. {use} the columns image and docker_image out."
     )

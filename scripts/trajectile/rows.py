@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import msgspec
+from msgspec.structs import astuple
 
 PromptKey = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 Ordinal = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
@@ -69,6 +70,9 @@ class Usage(msgspec.Struct):
     cached_tokens: int = 0
     cost: float = 0.0
 
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
 
 class Metadata(msgspec.Struct):
     """Where a row comes from. `batch_num`, `timestamp` and the two durations differ between equal runs."""
@@ -82,6 +86,7 @@ class Metadata(msgspec.Struct):
     image: str
     duration_seconds: float
     model_seconds: float
+    image_digest: str = ""
 
 
 class Trajectory(msgspec.Struct):

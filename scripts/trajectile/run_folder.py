@@ -2,11 +2,16 @@
 
 import os
 import re
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
+import psutil
+
+TEMPORARY_NAME = re.compile(r"\..+\.(\d+)@(.+)\.tmp")
 SHARD_NAME = re.compile(r"(?:batch|shard)_(\d+)\.")
 
 
@@ -19,6 +24,8 @@ class RunFolder:
         self.settings_json = root / "settings.json"
         self.lease = root / "run.lease"
         self.stop = root / "run.stop"
+        self.spent = root / "journal" / "spent.json"
+        self.first_request = root / "first_request.json"
         self.scratch = root / "scratch"
         self.checkpoint = root / "checkpoint.json"
         self.discarded = root / "discarded.jsonl"
@@ -27,6 +34,7 @@ class RunFolder:
         self.failures = root / "failures.jsonl"
         self.verdict = root / "verdict.json"
         self.card = root / "README.md"
+        self._keys = root / "keys"
 
     def batch(self, number: int) -> Path:
         return self.root / f"batch_{number}.jsonl"
@@ -38,7 +46,7 @@ class RunFolder:
         return self.root / "journal" / f"shard_{number}.jsonl"
 
     def times(self, number: int) -> Path:
-        """Start and last heartbeat of each attempt at a shard, kept for ever."""
+        """Start and last heartbeat of each attempt at a shard, and its counts, kept for ever."""
         return self.root / "journal" / f"shard_{number}.times"
 
     def shard_lease(self, number: int) -> Path:
@@ -50,21 +58,25 @@ class RunFolder:
 
     def keys(self, described: Path) -> Path:
         """The remembered keys of a batch file, a shard file or the dataset, which may be named like either."""
-        prefix = "" if described.is_relative_to(self.root) else "dataset_"
-        return self.root / "keys" / f"{prefix}{described.name}.keys"
+        prefix = "" if str(described).startswith(f"{self.root}{os.sep}") else "dataset_"
+        return self._keys / f"{prefix}{described.name}.keys"
 
     def manifest(self, digest: str) -> Path:
         return self.root / "shards" / f"manifest_{digest}.json"
 
-    def numbers(self, folder: str, suffix: str = ".jsonl") -> list[int]:
-        """Shard numbers of the files with `suffix` in a folder of the run ("" is the run folder itself), sorted."""
-        return sorted(_numbers(self.root / folder, suffix))
+    def images(self, digest: str) -> Path:
+        """What was found of the images that a plan needs."""
+        return self.root / "shards" / f"images_{digest}.json"
+
+    def numbers(self, folder: str, suffix: str = ".jsonl", prefix: str = "") -> list[int]:
+        """Shard numbers of the files so named in a folder of the run ("" is the run folder itself), sorted."""
+        return sorted(_numbers(self.root / folder, prefix, suffix))
 
 
-def _numbers(folder: Path, suffix: str) -> Iterator[int]:
-    with suppress(FileNotFoundError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.endswith(suffix) and (match := SHARD_NAME.match(entry.name)):
+def _numbers(folder: Path, prefix: str, suffix: str) -> Iterator[int]:
+    with suppress(FileNotFoundError):
+        for name in os.listdir(folder):
+            if name.startswith(prefix) and name.endswith(suffix) and (match := SHARD_NAME.match(name)):
                 yield int(match[1])
 
 
@@ -72,7 +84,7 @@ def _numbers(folder: Path, suffix: str) -> Iterator[int]:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path`, durably and at once, when the block ends without error."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _temporary(path)
     try:
         with temporary.open("wb") as file:
             yield file
@@ -93,9 +105,25 @@ def write_atomic(path: Path, data: bytes) -> None:
 def replace_file(path: Path, data: bytes) -> None:
     """Replace `path` by `data` at once, without waiting for the disk: for what may be lost in a power cut."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(data)
-    temporary.replace(path)
+    temporary = _temporary(path)
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}@{socket.gethostname()}.tmp")
+
+
+def remove_temporaries(root: Path) -> None:
+    """Remove what processes of this host were writing in a run folder when they were killed."""
+    folders = [root, *(Path(entry) for entry in os.scandir(root) if entry.is_dir() and entry.name != "scratch")]
+    for entry in chain.from_iterable(map(os.scandir, folders)):
+        owner = TEMPORARY_NAME.fullmatch(entry.name)
+        if owner and owner[2] == socket.gethostname() and not psutil.pid_exists(int(owner[1])):
+            Path(entry).unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

@@ -7,16 +7,19 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
 import msgspec
 
+from trajectile.console import say
 from trajectile.errors import UserError
 from trajectile.lease import living_owner
+from trajectile.progress.screen import Screen, screen
 from trajectile.run_folder import RunFolder
 from trajectile.settings import Settings
+from trajectile.workflow import SHOWN_BY_ANOTHER
 
 SNAKEFILE = Path(__file__).parents[2] / "Snakefile"
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -35,12 +38,14 @@ def run_workflow(settings: Settings, arguments: Sequence[str], api_key: str = ""
     if owner := living_owner(folder.lease):
         raise UserError(f"run {settings.run_name} is being made by {owner}. Wait for it, or end that process.")
     with _config_file(settings) as config:
-        child = _Child(config, folder, _environment(api_key))
+        child = _Child(config, folder, _environment(api_key), DRY.isdisjoint(arguments))
         before = _stamp(folder.settings_json), _stamp(folder.trajectories)
         status = child.run(arguments)
-        has_begun = _stamp(folder.settings_json) != before[0]
-        if status and has_begun and not DRY & set(arguments) and _stamp(folder.trajectories) in (None, before[1]):
-            child.run(["collect", "--cores", "1"])
+        if not status or DRY & set(arguments) or _stamp(folder.settings_json) == before[0]:
+            return status
+        if _stamp(folder.trajectories) in (None, before[1]):
+            child.run(["--cores", "1", "collect"], shows=False)
+    say(f"the results so far are in {folder.root}. To go on: {sys.argv[0]} --run_name={settings.run_name} --resume")
     return status
 
 
@@ -54,7 +59,8 @@ def _stamp(path: Path) -> int | None:
 def _environment(api_key: str) -> dict[str, str]:
     """Return the child's environment: the steps call `python`, which is to be this one."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    return {**os.environ, "PATH": path, **({"TRAJECTILE_API_KEY": api_key} if api_key else {})}
+    key = {"TRAJECTILE_API_KEY": api_key} if api_key else {}
+    return {**os.environ, "PATH": path, SHOWN_BY_ANOTHER: "1", **key}
 
 
 @contextmanager
@@ -69,18 +75,32 @@ def _config_file(settings: Settings) -> Iterator[Path]:
 class _Child:
     """Snakemake with the configuration of one run."""
 
-    def __init__(self, config: Path, folder: RunFolder, environment: dict[str, str]) -> None:
+    def __init__(self, config: Path, folder: RunFolder, environment: dict[str, str], shows: bool) -> None:
         command = [sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "--configfile", str(config)]
         self._command = command
         self._folder = folder
         self._environment = environment
+        self._shows = shows
 
-    def run(self, arguments: Sequence[str]) -> int:
+    def run(self, arguments: Sequence[str], *, shows: bool = True) -> int:
         """Run Snakemake to its end and return the exit status."""
-        child = subprocess.Popen([*self._command, *arguments], env=self._environment, process_group=0)
-        with _forwarding(child) as caught:
-            status = self._wait(child, caught)
+        with self._screen(shows and self._shows) as screen:
+            child = subprocess.Popen(
+                [*self._command, *screen.options(arguments), *arguments],
+                env=self._environment,
+                process_group=0,
+                stdout=screen.output,
+                stderr=screen.output and subprocess.STDOUT,
+            )
+            screen.repeat(child.stdout)
+            with _forwarding(child) as caught:
+                status = self._wait(child, caught)
         return 128 + caught[0] if caught else min(abs(status), 1)
+
+    def _screen(self, shows: bool) -> AbstractContextManager[Screen]:
+        """Show the progress once this start has begun."""
+        before = _stamp(self._folder.settings_json)
+        return screen(self._folder, lambda: _stamp(self._folder.settings_json) != before, shows=shows)
 
     def _wait(self, child: "subprocess.Popen[bytes]", caught: list[int]) -> int:
         """Wait for Snakemake, which passes no signal on; shards that were just starting are told a little later."""

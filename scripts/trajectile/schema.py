@@ -16,6 +16,8 @@ SECRETS = frozenset({"api_key"})
 LARGEST_INTEGER = 2**63 - 1
 PATTERNS = {
     "^https?://": "beginning with http:// or https://",
+    "^[1-9][0-9]*[kmgKMG]$": "of digits and k, m or g, such as 512m",
+    "^[A-Za-z0-9][A-Za-z0-9_.-]*$": "of letters, digits, '.', '_' and '-'",
     "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$": "of up to 100 letters, digits, '.', '_' and '-', the first a letter or digit",
 }
 
@@ -35,9 +37,9 @@ def checked(config: dict[str, Any]) -> dict[str, Any]:
             "Put the key into the environment as TRAJECTILE_API_KEY."
         )
     entries = schema()["properties"]
-    read = {name: read_value(entries[name], value) if name in entries else value for name, value in config.items()}
+    read = {name: read_value(entries.get(name, {}), value) for name, value in config.items()}
     problems = [_explain(error) for error in jsonschema.Draft202012Validator(schema()).iter_errors(read)]
-    problems += [_refuse(name, value) for name, value in read.items() if name in entries and _is_beyond(value)]
+    problems += [_refuse(name, read[name]) for name in read.keys() & entries if _is_misread(entries[name], read[name])]
     if problems:
         raise UserError("\n".join(sorted(dict.fromkeys(problems))))
     return {name: read.get(name, entry["default"]) for name, entry in entries.items()}
@@ -72,8 +74,10 @@ def kinds_of(entry: dict[str, Any]) -> list[str]:
     return [kinds] if isinstance(kinds, str) else kinds
 
 
-def _is_beyond(value: Any) -> bool:
-    """Tell whether a number is none that a file could hold: a comparison lets NaN through."""
+def _is_misread(entry: dict[str, Any], value: Any) -> bool:
+    """Tell whether a number that the schema lets through is of no use: a name such as 1.10, NaN, beyond 64 bits."""
+    if isinstance(value, float) and "string" in kinds_of(entry):
+        return True
     return isinstance(value, int | float) and (not math.isfinite(value) or abs(value) > LARGEST_INTEGER)
 
 
@@ -93,7 +97,7 @@ def _unknown(name: str) -> str:
 
 
 def _refuse(name: str, value: Any) -> str:
-    beyond = " of 64 bits" if isinstance(value, int) and _is_beyond(value) else ""
+    beyond = " of 64 bits" if isinstance(value, int) and abs(value) > LARGEST_INTEGER else ""
     return f"{name}: {value!r} is not accepted; expected {accepted(schema()['properties'][name])}{beyond}"
 
 

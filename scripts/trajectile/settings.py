@@ -7,7 +7,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from trajectile.combinations import combinations
 from trajectile.errors import UserError
+from trajectile.run_folder import RunFolder
 from trajectile.schema import checked, schema
 
 
@@ -29,17 +31,40 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float | None
     top_p: float | None
     seed: int
+    providers_allowed: str
+    providers_ignored: str
+    providers_order: str
+    provider_sort: str
+    reasoning_effort: str
+    reasoning_max_tokens: int | None
+    reasoning_disabled: bool
+    extra_body: str
     ephemeral_system_prompt: str
     prefill_messages_file: str
     sandbox: str
     local_isolation: str
+    sandbox_image: str
+    sandbox_network: str
+    sandbox_memory: str
+    sandbox_cpus: float
+    sandbox_pids: int
+    sandbox_tmpfs: str
+    sandbox_read_only: bool
+    sandbox_user: str
+    sandbox_mounts: str
+    image_pull: str
     command_timeout: float
     output_limit: int
     prompt_timeout: float
     max_tokens_per_prompt: int | None
+    max_cost_per_prompt: float | None
+    max_cost: float | None
+    price_prompt_per_million: float | None
+    price_completion_per_million: float | None
     request_timeout: float
     max_retries: int
     max_attempts: int | None
+    retry_failed: bool
     max_failed_fraction: float
     max_consecutive_failures: int
     settings_change: str
@@ -54,14 +79,37 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return Path("data") / self.run_name
 
     @property
+    def keeps_images(self) -> bool:
+        """Whether the machines that prompts run on need their images there."""
+        return self.sandbox in ("docker", "singularity")
+
+    @property
     def dataset_path(self) -> Path:
         return Path(self.dataset_file)
+
+    @property
+    def attempts_allowed(self) -> int | None:
+        """Failed attempts after which this start leaves a prompt alone, None for never."""
+        return None if self.retry_failed else self.max_attempts
+
+    @property
+    def reasons_not(self) -> bool:
+        """Whether the model is asked not to think."""
+        return self.reasoning_disabled or self.reasoning_effort == "none"
 
 
 def load_settings(config: dict[str, Any]) -> Settings:
     """Check a configuration, fill in the defaults and type it; a UserError names each wrong key and what it takes."""
     values = checked(config)
-    return msgspec.convert(values | _as_text(values), Settings, strict=False)
+    settings = msgspec.convert(values | _as_text(values), Settings, strict=False)
+    refuse_combinations(settings)
+    return settings
+
+
+def refuse_combinations(settings: Settings) -> None:
+    """Raise a UserError that lists the settings that do not go together."""
+    if problems := list(combinations(msgspec.structs.asdict(settings))):
+        raise UserError("\n".join(problems))
 
 
 def _as_text(values: dict[str, Any]) -> dict[str, str]:
@@ -70,6 +118,14 @@ def _as_text(values: dict[str, Any]) -> dict[str, str]:
         "run_name": str(values["run_name"]),
         "require_reasoning": str(values["require_reasoning"]).lower(),
     }
+
+
+def read_settings(folder: RunFolder) -> Settings:
+    """Return the settings that the jobs of a started run go by."""
+    try:
+        return msgspec.json.decode(folder.settings_json.read_bytes(), type=Settings)
+    except FileNotFoundError:
+        raise UserError(f"{folder.settings_json} is missing; start the run with snakemake") from None
 
 
 def frozen_settings(settings: Settings) -> dict[str, Any]:

@@ -10,14 +10,17 @@ from trajectile.checkpoint import rebuild_checkpoint
 from trajectile.console import say
 from trajectile.dataset_files import unit_of
 from trajectile.errors import UserError
+from trajectile.estimate import estimate
+from trajectile.first_request import write_first_request
 from trajectile.identity import new_identity, write_identity
 from trajectile.lease import HEARTBEAT_S, Lease, LeaseLost
 from trajectile.notes import remarks
 from trajectile.preflight import check_model
 from trajectile.preparation import PreparedRun
-from trajectile.run_folder import write_atomic
-from trajectile.sandbox.isolation import describe_isolation
-from trajectile.sandbox.scratch import reap
+from trajectile.run_folder import remove_temporaries, write_atomic
+from trajectile.sandbox.backend import Backend
+from trajectile.sandbox.factory import make_backend
+from trajectile.spending import exhausted, open_purse
 from trajectile.tools.registry import schemas, tools_of
 
 
@@ -27,12 +30,25 @@ def begin_run(run: PreparedRun, *, asks_model: bool) -> Lease:
     if holder := lease.acquire():
         raise UserError(f"run {run.settings.run_name} is being made by {holder}. Wait for it, or end that process.")
     threading.Thread(target=_beat, args=(lease,), daemon=True).start()
+    try:
+        _prepare(run, asks_model)
+    except Exception:
+        lease.release()
+        raise
+    return lease
+
+
+def _prepare(run: PreparedRun, asks_model: bool) -> None:
     run.folder.stop.unlink(missing_ok=True)
-    reap(run.folder.scratch)
-    isolation = _check(run, asks_model)
+    remove_temporaries(run.folder.root)
+    backend = make_backend(run.settings, run.folder)
+    backend.reap()
+    isolation = _check(run, backend, asks_model)
+    backend.close()
     _write_settings(run, isolation)
     rebuild_checkpoint(run.folder)
-    return lease
+    if asks_model:
+        write_first_request(run)
 
 
 def _beat(lease: Lease) -> None:
@@ -42,19 +58,29 @@ def _beat(lease: Lease) -> None:
             lease.beat()
 
 
-def _check(run: PreparedRun, asks_model: bool) -> str:
+def _check(run: PreparedRun, backend: Backend, asks_model: bool) -> str:
     """Return how commands are isolated, having said so; nothing is checked where no prompt will run."""
     for remark in remarks(run.notes, unit_of(run.settings.dataset_path)):
         say(remark)
     if not asks_model:
         return run.identity.isolation if run.identity else ""
-    isolation = describe_isolation(run.settings.local_isolation)
+    isolation = backend.describe()
     say(isolation)
     if run.offer.dropped:
         say(f"toolsets left out because they cannot work here: {', '.join(run.offer.dropped)}")
+    say(estimate(run))
+    _check_money(run)
     if run.settings.preflight:
+        backend.check()
         asyncio.run(check_model(run.settings))
     return isolation
+
+
+def _check_money(run: PreparedRun) -> None:
+    """Refuse to begin where nothing may be spent any more."""
+    limit = run.settings.max_cost
+    if limit is not None and (spent := open_purse(run.folder)) >= limit:
+        raise UserError(f"max_cost: {exhausted(spent, limit)}")
 
 
 def _write_settings(run: PreparedRun, isolation: str) -> None:
@@ -67,7 +93,12 @@ def _write_settings(run: PreparedRun, isolation: str) -> None:
         dropped=run.offer.dropped,
         tools=[tool.name for tool in tools],
         tool_schemas=schemas(tools),
-        dataset={"file": run.settings.dataset_file, "prompts": run.plan.prompts, "sha256": run.plan.dataset_digest},
+        dataset={
+            "file": run.settings.dataset_file,
+            "prompts": run.plan.prompts,
+            "sha256": run.plan.dataset_digest,
+            "superseded": run.superseded,
+        },
         isolation=isolation,
     )
     write_identity(run.folder, identity)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from trajectile.errors import UserError
+from trajectile.notes import counted
 from trajectile.raw_rows import RawRow
 
 LARGEST_CELL = 1 << 30  # characters
@@ -36,7 +37,7 @@ def _header(path: Path, names: list[str]) -> list[str]:
 
 def _csv_row(line: int, names: list[str], cells: list[str]) -> RawRow:
     if len(cells) != len(names):
-        return RawRow(line, None, f"{len(cells)} cells where the header has {len(names)}")
+        return RawRow(line, None, f"{counted(len(cells), 'cell')} where the header has {len(names)}")
     try:
         "".join(cells).encode()
     except UnicodeEncodeError:

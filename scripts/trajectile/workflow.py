@@ -1,23 +1,29 @@
 """What the Snakefile asks of the library: the plan as lists of files, and the start and end of a run."""
 
+import os
+import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from trajectile.console import say
 from trajectile.errors import FatalError, UserError
+from trajectile.estimate import estimate
 from trajectile.lease import Lease
+from trajectile.number_pattern import number_pattern
 from trajectile.preparation import PreparedRun, prepare_run
 from trajectile.run_folder import RunFolder
 from trajectile.settings import Settings, load_settings
 from trajectile.stop import stopped
 
-NO_SHARD = "(?!)"
 WATCH_S = 0.5
+SHOWN_BY_ANOTHER = "TRAJECTILE_PROGRESS_SHOWN"  # set for a workflow whose parent shows the progress
+DRY_FLAGS = re.compile("-[npFkq]*n[npFkq]*")  # -n among the short options that take no value, as in -np
 _leases: list[Lease] = []
+_showing = ExitStack()
 
 
 @contextmanager
@@ -34,7 +40,14 @@ def prepare(config: dict[str, Any], is_main_process: bool) -> tuple[Settings, Pr
     if not is_main_process:
         return load_settings(config), None
     run = prepare_run(config, sys.argv)
+    if is_dry_run(sys.argv[1:]):
+        say(estimate(run))
     return run.settings, run
+
+
+def is_dry_run(arguments: Sequence[str]) -> bool:
+    """Whether Snakemake's command line asks for a dry run, which it does not tell while it reads the Snakefile."""
+    return any(text in ("--dry-run", "--dryrun") or DRY_FLAGS.fullmatch(text) for text in arguments)
 
 
 class Targets:
@@ -48,9 +61,11 @@ class Targets:
         self.digest = plan.digest if plan else ""
         self.results_digest = plan.results_digest if plan else ""
         self.manifest = str(folder.manifest(self.digest or "{plan}"))
+        self.images = str(folder.images(self.digest or "{plan}"))
+        self.images_to_check = [self.images] if settings.keeps_images else []
         self.owed_batches = [str(folder.batch(shard.number)) for shard in shards]
         self.all_batches = [str(folder.batch(number)) for number in (plan.batches if plan else ())]
-        self.shard_pattern = ("|".join(self._reasons) or NO_SHARD) if plan else r"\d+"
+        self.shard_pattern = number_pattern([shard.number for shard in shards]) if plan else r"\d+"
 
     def reason_for(self, wildcards: Mapping[str, str]) -> str:
         """Say why a shard is owed; in a job of its own process nobody asks."""
@@ -66,6 +81,10 @@ def begin(run: PreparedRun, *, asks_model: bool, give_up: Callable[[], None]) ->
 
     _leases.append(begin_run(run, asks_model=asks_model))
     threading.Thread(target=_watch, args=(run.folder, give_up), daemon=True).start()
+    if asks_model and os.environ.get(SHOWN_BY_ANOTHER) is None:
+        from trajectile.progress.watch import Lines, beside
+
+        _showing.enter_context(beside(run.folder, Lines()))
 
 
 def _watch(folder: RunFolder, give_up: Callable[[], None]) -> None:
@@ -88,6 +107,7 @@ def say_how_to_go_on(run: PreparedRun) -> None:
 
 
 def end() -> None:
-    """Give the run's lease back."""
+    """Show the progress a last time and give the run's lease back."""
+    _showing.close()
     while _leases:
         _leases.pop().release()

@@ -15,7 +15,6 @@ from typing import Any
 import orjson
 from measuring import ROOT
 from openai import AsyncOpenAI, DefaultAioHttpClient
-
 from trajectile.conversation import to_message
 from trajectile.journal import TRAJECTORY, records
 from trajectile.rows import Trajectory

@@ -23,7 +23,7 @@ ANSWERS = 3
 WALL_BARS = {64: 1.05, 200: 1.15, 1000: None}
 CPU_BAR, MEMORY_BAR = 1.25, 300e6
 COMMANDS = {
-    "process list (no sandbox process)": {"name": "process", "arguments": {"action": "list"}},
+    "process list": {"name": "process", "arguments": {"action": "list"}},
     "terminal echo": {"name": "terminal", "arguments": {"command": "echo hello"}},
 }
 WITHOUT_SANDBOX, WITH_SANDBOX = COMMANDS
@@ -39,7 +39,16 @@ class Shard(NamedTuple):
 
     def command(self) -> list[str]:
         program = str(ROOT / "scripts" / "run_batch.py")
-        return [sys.executable, program, "--run_folder", str(self.folder), "--shard", "0", "--manifest", str(self.manifest)]
+        return [
+            sys.executable,
+            program,
+            "--run_folder",
+            str(self.folder),
+            "--shard",
+            "0",
+            "--manifest",
+            str(self.manifest),
+        ]
 
     def engine_s(self) -> float:
         from trajectile.run_folder import RunFolder
@@ -63,7 +72,9 @@ def cut_shard(base_url: str, prompts: int, concurrency: int) -> Shard:
 
     shutil.rmtree("data", ignore_errors=True)
     Path("prompts.jsonl").write_bytes(
-        b"".join(orjson.dumps({"prompt": f"Task {number}: " + "look around. " * 20}) + b"\n" for number in range(prompts))
+        b"".join(
+            orjson.dumps({"prompt": f"Task {number}: " + "look around. " * 20}) + b"\n" for number in range(prompts)
+        )
     )
     settings = {"dataset_file": "prompts.jsonl", "run_name": "bench", "model": "scripted", "base_url": base_url}
     rest = {"distribution": "terminal_only", "batch_size": prompts, "concurrency": concurrency, "preflight": False}
@@ -92,7 +103,7 @@ def figures(server: ScriptedServer, prompts: int, concurrency: int, floor_cpu: f
 
 def row(kind: str, prompts: int, concurrency: int, latency: float, found: list[float]) -> list[str]:
     wall, engine_s, cpu, bare, ratio, memory = found
-    ideal, bar = prompts * ANSWERS * latency / concurrency, WALL_BARS[concurrency]
+    ideal, bar = prompts * ANSWERS * latency / min(prompts, concurrency), WALL_BARS[concurrency]
     walls = [f"{wall:.2f}", f"{engine_s:.2f}", f"{ideal:.2f}", f"{engine_s / ideal:.3f}", str(bar or "-")]
     cpus = [f"{cpu * 1e3:.2f}", f"{bare * 1e3:.2f}", f"{ratio:.2f}", str(CPU_BAR if kind == WITHOUT_SANDBOX else "-")]
     return [kind, str(concurrency), str(prompts), *walls, *cpus, f"{memory / 1e6:.0f}", f"{memory / MEMORY_BAR:.2f}"]
@@ -102,7 +113,9 @@ def row(kind: str, prompts: int, concurrency: int, latency: float, found: list[f
 @click.option("--prompts", default=1000, show_default=True, help="Prompts in the shard.")
 @click.option("--latency", default=0.5, show_default=True, help="Seconds an answer takes.")
 @click.option("--repeat", default=1, show_default=True, help="Runs of each line; medians are printed.")
-@click.option("--concurrency", "levels", multiple=True, type=click.Choice(list(map(str, WALL_BARS))), help="Only these.")
+@click.option(
+    "--concurrency", "levels", multiple=True, type=click.Choice(list(map(str, WALL_BARS))), help="Only these."
+)
 @click.option("--sandboxed", default=100, show_default=True, help="Prompts of the line with real commands, 0 for none.")
 def main(prompts: int, latency: float, repeat: int, levels: tuple[str, ...], sandboxed: int) -> None:
     """Print what one shard takes."""
@@ -121,7 +134,7 @@ def main(prompts: int, latency: float, repeat: int, levels: tuple[str, ...], san
         os.chdir(ROOT)
     print_table(
         f"run_batch, {ANSWERS} answers of {latency} s a prompt; starting up (a shard of one prompt, no latency) took "
-        f"{floor.wall:.2f} s wall, {floor.cpu:.2f} s CPU, {floor.memory / 1e6:.0f} MB, and is left out of CPU a call",
+        f"{floor.wall:.2f} s wall, {floor.cpu:.2f} s CPU, {floor.memory / 1e6:.0f} MB, and is left out of CPU a call; `process list` starts no sandbox process",
         ENGINE_COLUMNS + CPU_COLUMNS,
         rows,
     )

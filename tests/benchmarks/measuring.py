@@ -42,6 +42,12 @@ def run(command: list[str], output: Path | None = None, env: dict[str, str] | No
     return Used(used.ru_utime + used.ru_stime, time.perf_counter() - start, used.ru_maxrss * 1024)
 
 
+def repeated(measure: Callable[[], Used], repeat: int) -> Used:
+    """Return the median of each figure over some repetitions."""
+    cpu, wall, memory = medians(measure, repeat)
+    return Used(cpu, wall, int(memory))
+
+
 def medians(measure: Callable[[], tuple[float, ...]], repeat: int) -> list[float]:
     """Return the median of each figure over some repetitions."""
     return [statistics.median(values) for values in zip(*(measure() for _ in range(repeat)), strict=True)]

@@ -55,7 +55,9 @@ def storms(
 def _blow(seed: int, folder: Path, reports: list[Report]) -> Report:
     report = Storm(seed, folder, on_small_disk=on_small_disk(seed)).run()
     reports.append(report)
-    if not report.violations:
+    if report.violations:
+        (folder / "story.txt").write_text(report.story(), encoding="utf-8")
+    else:
         shutil.rmtree(folder)
     return report
 

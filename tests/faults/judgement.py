@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from trajectile.dataset import prompt_key
+from trajectile.work import prompt_key
 
 from faults.evidence import Row, count_rows, failures_since, lines_of, parse, prompt_of
 from faults.processes import Started, leftovers, shards, snakemake
@@ -46,12 +46,12 @@ class Aftermath:
 
     def check_results(self) -> None:
         """Each prompt of the dataset has exactly one row a copy, in the dataset's order."""
-        expected = [row["prompt"] for row in self.dataset.rows]
+        expected: list[str] = [row["prompt"] for row in self.dataset.rows]
         found = [prompt_of(row) for row in results(self.folder)]
         if found != expected:
             missing = Counter(expected) - Counter(found)
             extra = Counter(found) - Counter(expected)
-            self.report.differing += (missing | extra).total()
+            self.report.differing += missing.total() + extra.total()
             self.report.broken("wrong rows", f"missing {dict(missing)}, too many {dict(extra)}")
 
     def compare(self, settings: dict[str, object], tag: str) -> None:

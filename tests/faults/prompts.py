@@ -42,6 +42,12 @@ class Dataset:
         self.shrunk |= {prompt for prompt, count in before.items() if count > 1 and self.prompts[prompt] < count}
         return habit.__name__
 
+    def grow(self) -> None:
+        """Add prompts, so that there is something to run."""
+        self._past.append(list(self.rows))
+        self.rows += [self._fresh() for _ in range(6)]
+        self.save()
+
     def _fresh(self) -> dict[str, Any]:
         number = next(self._numbers)
         return {"prompt": f"prompt {number}{self.rng.choice(ODD)}", "id": number}

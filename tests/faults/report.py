@@ -19,7 +19,7 @@ class Report:
     paid_twice: int = 0
     differing: int = 0
     answers_lost_in_flight: int = 0
-    begun_again_in_flight: int = 0
+    begun_in_vain: int = 0
     seconds: float = 0.0
 
     def note(self, event: str) -> None:
@@ -46,6 +46,6 @@ def figures(reports: list[Report]) -> list[str]:
     lines = [f"{len(reports)} storms, {sum(bool(r.violations) for r in reports)} with violations"]
     lines += [f"{name}: {sum(getattr(report, name) for report in reports)}" for name in names]
     lines.append(f"answers lost in flight: {sum(r.answers_lost_in_flight for r in reports)}")
-    lines.append(f"prompts begun again because they were in flight: {sum(r.begun_again_in_flight for r in reports)}")
+    lines.append(f"prompts begun in vain, in flight when struck: {sum(report.begun_in_vain for report in reports)}")
     lines.append(f"strikes: {strikes.total()} ({', '.join(f'{k} {n}' for k, n in sorted(strikes.items()))})")
     return lines

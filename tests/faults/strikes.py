@@ -6,14 +6,12 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
 from scripted_server.fixture import ScriptedServer
 
 from faults.disk import Disk
-from faults.evidence import lines_of
 from faults.processes import GONE, Started, kill_all, sandboxes, shards
 
 POLL_S = 0.01
@@ -27,7 +25,6 @@ OUTAGES: dict[str, dict[str, Any]] = {
     "slow": {"kind": "silent", "seconds": 1.5},
     "stalled": {"kind": "stall", "seconds": 60},
 }
-MARKS = ("shards/manifest_*", "run.json", "batch_*.jsonl", "discarded.jsonl", "statistics.json", "trajectories.jsonl")
 
 
 class Scene(NamedTuple):
@@ -37,57 +34,6 @@ class Scene(NamedTuple):
     server: ScriptedServer
     disk: Disk
     rng: random.Random
-
-
-class Strike(NamedTuple):
-    """A kind of strike and its instant: `delay_s` after `mark` ("start", "rows" for `rows` more rows, or a file)."""
-
-    kind: str
-    mark: str
-    rows: int
-    delay_s: float
-
-    def __str__(self) -> str:
-        what = f"{self.rows} rows" if self.mark == "rows" else self.mark
-        return f"{self.kind} {self.delay_s:.2f} s after {what}"
-
-
-def draw_strike(rng: random.Random, kinds: list[str]) -> Strike:
-    mark = rng.choices(["start", "rows", rng.choice(MARKS)], [3, 6, 2])[0]
-    delay = rng.uniform(0.1, 6) if mark == "start" else rng.choice([0, rng.uniform(0, 0.5)])
-    return Strike(rng.choice(kinds), mark, rng.randint(1, 12), delay)
-
-
-def strike_when_due(strike: Strike, scene: Scene) -> bool:
-    """Wait for the strike's instant and strike; False where the run ended before it, or nothing was there to hit."""
-    is_due = _watch(strike, scene)
-    while not is_due():
-        if scene.started.ended():
-            return False
-        time.sleep(POLL_S)
-    time.sleep(strike.delay_s)
-    return not scene.started.ended() and STRIKES[strike.kind](scene)
-
-
-def _watch(strike: Strike, scene: Scene) -> Callable[[], bool]:
-    folder = scene.started.run_folder
-    if strike.mark == "start":
-        return lambda: True
-    if strike.mark == "rows":
-        wanted = _journal_lines(folder) + strike.rows
-        return lambda: _journal_lines(folder) >= wanted
-    began = time.time() - 0.01
-    return lambda: any(_modified(path) > began for path in folder.glob(strike.mark))
-
-
-def _modified(path: Path) -> float:
-    with suppress(FileNotFoundError):
-        return path.stat().st_mtime
-    return 0.0
-
-
-def _journal_lines(folder: Path) -> int:
-    return sum(len(lines_of(path)) for path in folder.glob("journal/shard_*.jsonl"))
 
 
 def _send(processes: list[psutil.Process], number: int) -> bool:
@@ -195,5 +141,8 @@ STRIKES: dict[str, Callable[[Scene], bool]] = {
 }
 # Strikes after which no process of the run is meant to lose what it has finished, and no answer is thrown away.
 GENTLE = frozenset({"restart_server", "freeze_shard", *OUTAGES})
+# Strikes after which all processes end soon, whichever program was started, or where it was batch_runner.py.
+STOPS_ALL = frozenset({"ctrl_c", "ctrl_c_thrice", "term_group"})
+STOPS_ALL_OF_RUNNER = frozenset({"term_root", "int_root", "hup_root"})
 HARD = ["kill_shard", "kill_snakemake", "kill_root", "kill_tree", "kill_tree", "kill_sandbox"]
 SIGNALS = ["term_shard", "int_shard", "term_root", "int_root", "hup_root", "ctrl_c", "ctrl_c_thrice", "term_group"]

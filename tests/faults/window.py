@@ -14,14 +14,15 @@ class Window:
     """From a start to the next one, or to the instant when none of its processes was left.
 
     `wanted` is the dataset's multiset of prompts (with those of orphans from earlier starts), `before` the durable
-    rows at `began`; `in_flight` is the most prompts that can have been in flight at once; `gentle` says that nothing
-    was killed or stopped.
+    rows at `began`; `in_flight` is the most prompts that can have been in flight at once; `beside_orphans` says that
+    processes of earlier starts went on, `gentle` that nothing was killed or stopped.
     """
 
     began: float
     wanted: Counter[str]
     before: set[Row]
     in_flight: int
+    beside_orphans: bool
     gentle: bool
 
     def check(self, report: Report, after: set[Row], log: Path) -> None:
@@ -31,7 +32,9 @@ class Window:
             report.rows_lost += len(lost)
             report.broken("rows lost", ", ".join(repr(row.prompt) for row in lost))
         self._paid_once(report, calls)
-        self._in_flight(report, calls, count_rows(after - self.before))
+        made = count_rows(after - self.before)
+        self._in_flight(report, calls, made)
+        report.begun_in_vain += 0 if self.gentle else len(calls.begun.keys() - made.keys())
 
     def _paid_once(self, report: Report, calls: Calls) -> None:
         owed = self.wanted - count_rows(self.before)

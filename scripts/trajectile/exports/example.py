@@ -1,6 +1,7 @@
 """A trajectory on its way into an export: its turns, which of them were given, and what belongs together."""
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from trajectile.calls import parse_arguments
@@ -69,6 +70,13 @@ def _name_result(turn: Turn, waiting: list[ToolCall]) -> None:
         turn.tool_call_id, turn.name = call.id, turn.name or call.name
 
 
+def without_system(example: Example) -> tuple[str, Example]:
+    """Return the text of the system turns at the start, joined as the model saw them, and the rest."""
+    opening = list(takewhile(lambda turn: turn.from_ == "system", example.turns))
+    rest = example._replace(turns=example.turns[len(opening) :], given=example.given - len(opening))
+    return "\n\n".join(turn.value for turn in opening), rest
+
+
 def blocks(example: Example) -> Iterator[Block]:
     """Group each turn with the results after it; results without a turn before them follow an empty system turn."""
     block = Block(Turn("system"), [], True)
@@ -83,12 +91,9 @@ def blocks(example: Example) -> Iterator[Block]:
 
 
 def require_trainable(example: Example) -> None:
-    """LeftOut where there is nothing to learn, or a call that no template can render."""
+    """LeftOut where there is nothing to learn."""
     if not any(turn.from_ == "gpt" for turn in example.turns[example.given :]):
         raise LeftOut("no_assistant_turn")
-    for turn in example.turns:
-        for call in turn.tool_calls:
-            object_of(call)
 
 
 def object_of(call: ToolCall) -> dict[str, Any]:

@@ -23,12 +23,12 @@ class Target(NamedTuple):
 
 
 class Counts(msgspec.Struct):
-    """Rows of an export: read, written by split, left out and changed by reason."""
+    """Rows of an export: read, written by split, left out and noted by reason."""
 
     rows_in: int = 0
     splits: dict[str, int] = {}
     left_out: dict[str, int] = {}
-    changed: dict[str, int] = {}
+    noted: dict[str, int] = {}
 
     @property
     def rows_out(self) -> int:
@@ -46,7 +46,7 @@ class Writer(ABC):
 
     @abstractmethod
     def add(self, example: Example, split: str) -> list[str]:
-        """Write a row and return what had to be changed in it, words for counting; LeftOut where it does not fit."""
+        """Write a row and return what is to be noted about it, words for counting; LeftOut where it does not fit."""
 
     @abstractmethod
     def finish(self, counts: Counts) -> None:
@@ -62,16 +62,16 @@ class LineWriter(Writer):
 
     @abstractmethod
     def convert(self, example: Example) -> tuple[msgspec.Struct, list[str]]:
-        """Return the line of a row, and what had to be changed in it."""
+        """Return the line of a row, and what is to be noted about it."""
 
     @abstractmethod
     def describe(self, splits: list[str], counts: Counts) -> None:
         """Write what stands beside the lines."""
 
     def add(self, example: Example, split: str) -> list[str]:
-        record, changes = self.convert(example)
+        record, notes = self.convert(example)
         self.lines.write(split, record)
-        return changes
+        return notes
 
     def finish(self, counts: Counts) -> None:
         self.describe(self.lines.close(), counts)

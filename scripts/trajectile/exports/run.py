@@ -12,10 +12,14 @@ Schema = dict[str, Any]
 
 
 class Tools(NamedTuple):
-    """The tools of a row, as chat-completions requests list them, and the same as JSON text."""
+    """The tools of a row, as chat-completions requests list them, and the same as JSON text.
+
+    `written` is that text as a JSON string: schemas are long and few, so they are encoded once.
+    """
 
     schemas: list[Schema]
     text: str
+    written: msgspec.Raw
 
 
 class Run(msgspec.Struct):
@@ -41,6 +45,11 @@ def read_run(folder: RunFolder) -> Run:
         raise UserError(f"{folder.run_json} cannot be read: {error}") from None
 
 
+def tools_of(schemas: list[Schema]) -> Tools:
+    text = msgspec.json.encode(schemas).decode()
+    return Tools(schemas, text, msgspec.Raw(msgspec.json.encode(text)))
+
+
 class ToolCatalogue:
     """Answers which tools the toolsets of a row hold, in the order of run.json."""
 
@@ -53,7 +62,7 @@ class ToolCatalogue:
         if key not in self._known:
             names = {name for toolset in toolsets for name in self._names(toolset)}
             schemas = [schema for schema in self._run.tool_schemas if schema["function"]["name"] in names]
-            self._known[key] = Tools(schemas, msgspec.json.encode(schemas).decode())
+            self._known[key] = tools_of(schemas)
         return self._known[key]
 
     def _names(self, toolset: str) -> list[str]:

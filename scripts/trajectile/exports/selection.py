@@ -43,8 +43,7 @@ class Selection:
             raise LeftOut("not_completed")
         if options.drop_failed_calls:
             example = example._replace(turns=without_failures(example))
-        made = example.turns[example.given :]
-        if sum(turn.from_ == "gpt" for turn in made) < options.min_turns:
+        if options.min_turns and _own_turns(example) < options.min_turns:
             raise LeftOut("too_few_turns")
         if options.max_tokens and estimated_tokens(example) > options.max_tokens:
             raise LeftOut("too_many_tokens")
@@ -64,9 +63,13 @@ class Selection:
         return VALIDATION if drawn < self.options.validation_fraction else TRAIN
 
 
+def _own_turns(example: Example) -> int:
+    return sum(turn.from_ == "gpt" for turn in example.turns[example.given :])
+
+
 def without_failures(example: Example) -> list[Turn]:
     """Return the turns without the model's failing calls and their results; a turn left without calls goes too."""
-    failed = {turn.tool_call_id for turn in example.turns[example.given :] if _is_failure(turn)}
+    failed = {turn.tool_call_id for turn in example.turns[example.given :] if _is_failure(turn)} - {""}
     kept = list(example.turns[: example.given])
     for turn in example.turns[example.given :]:
         calls = [call for call in turn.tool_calls if call.id not in failed]

@@ -13,6 +13,7 @@ from trajectile.model.reply import Reply, read_reply
 from trajectile.model.retry import Retries
 from trajectile.model.settings import ModelSettings
 from trajectile.model.transport import Endpoint
+from trajectile.rows import Usage
 
 OnWait = Callable[[str, float], None]
 
@@ -20,8 +21,8 @@ OnWait = Callable[[str, float], None]
 class ModelClient:
     """A chat-completions endpoint, shared by all prompts of a process.
 
-    `on_wait(reason, seconds)` is called before each wait; `limiter` shows the state. Use it as an async context
-    manager, or call `aclose`.
+    `on_wait(reason, seconds)` is called before each wait; `limiter` shows the state, `usage` what all answers so far
+    took. Use it as an async context manager, or call `aclose`.
     """
 
     def __init__(self, settings: ModelSettings, *, on_wait: OnWait | None = None) -> None:
@@ -29,6 +30,8 @@ class ModelClient:
         self.limiter = Limiter(settings.concurrency)
         self._endpoint = Endpoint(settings)
         self._on_wait = on_wait
+        self._pausing = 0
+        self.usage = Usage()
 
     async def complete(
         self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], *, deadline: float | None
@@ -57,7 +60,19 @@ class ModelClient:
                     self.limiter.hold(error.wait_s)
                 if self._on_wait:
                     self._on_wait(error.kind, wait_s)
-            await asyncio.sleep(wait_s)
+            await self._pause(wait_s)
+
+    async def _pause(self, seconds: float) -> None:
+        self._pausing += 1
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self._pausing -= 1
+
+    @property
+    def waiting(self) -> int:
+        """Calls that wait for the server: after a refusal, or for a place while it takes fewer than are wanted."""
+        return self._pausing + self.limiter.waiting
 
     async def _attempt(self, body: bytes) -> Reply:
         episode = await self.limiter.acquire()
@@ -70,6 +85,7 @@ class ModelClient:
         finally:
             self.limiter.release()
         self.limiter.succeeded()
+        self.usage = self.usage + reply.usage
         return reply
 
     async def _exchange(self, body: bytes) -> Reply:

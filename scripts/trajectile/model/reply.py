@@ -52,7 +52,7 @@ def read_reply(answer: Answer, settings: ModelSettings, latency_s: float) -> Rep
     message = choice.get("message")
     if not isinstance(message, dict):
         raise _bad("the answer has no message")
-    return _reply(message, choice.get("finish_reason"), read_usage(data.get("usage")), latency_s)
+    return _reply(message, choice.get("finish_reason"), read_usage(data.get("usage"), settings), latency_s)
 
 
 def _reply(source: dict[str, Any], finish: Any, usage: Usage, latency_s: float) -> Reply:

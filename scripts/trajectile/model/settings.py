@@ -10,7 +10,8 @@ class ModelSettings:
     """One endpoint and how it is asked; a parameter that is None does not go over the wire.
 
     `request_timeout_s` bounds one whole exchange, `max_retries` the retries after anything but a rate limit,
-    `concurrency` the requests in flight. Backoff starts at `backoff_s`, doubles, and stops at `backoff_max_s`.
+    `concurrency` the requests in flight. `extra_body` goes into each request. Prices are for a million tokens, where
+    the answer names no cost. Backoff starts at `backoff_s`, doubles, and stops at `backoff_max_s`.
     """
 
     base_url: str
@@ -24,6 +25,8 @@ class ModelSettings:
     max_retries: int = 5
     concurrency: int = 8
     extra_body: dict[str, Any] = field(default_factory=dict)
+    price_prompt: float | None = None
+    price_completion: float | None = None
     backoff_s: float = 1.0
     backoff_max_s: float = 60.0
 

@@ -2,14 +2,33 @@
 
 from typing import Any
 
+from trajectile.model.settings import ModelSettings
 from trajectile.rows import Usage
 
 COUNT_MAX = 2**53
 
 
-def read_usage(value: Any) -> Usage:
-    """Read a usage object; what is missing or no sensible number counts as 0."""
+TOKENS_PRICED = 1e6
+
+
+def read_usage(value: Any, settings: ModelSettings | None = None) -> Usage:
+    """Read a usage object; what is missing or no sensible number counts as 0.
+
+    An answer that names no cost is priced by the settings.
+    """
     usage = value if isinstance(value, dict) else {}
+    read = _read(usage)
+    if settings and usage.get("cost") is None:
+        read.cost = _price(read, settings)
+    return read
+
+
+def _price(usage: Usage, settings: ModelSettings) -> float:
+    prompt = usage.prompt_tokens * (settings.price_prompt or 0)
+    return (prompt + usage.completion_tokens * (settings.price_completion or 0)) / TOKENS_PRICED
+
+
+def _read(usage: dict[str, Any]) -> Usage:
     prompt = _mapping(usage.get("prompt_tokens_details"))
     completion = _mapping(usage.get("completion_tokens_details"))
     return Usage(

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import yaml
 from msgspec import inspect
 
@@ -58,6 +59,11 @@ def card(statistics: Statistics, tools: list[str]) -> str:
 def features(tools: list[str]) -> list[dict[str, Any]]:
     """Return the features of a trajectory row as a card writes them."""
     return _fields(inspect.type_info(Trajectory), tools)
+
+
+def struct_features(struct: type[msgspec.Struct]) -> list[dict[str, Any]]:
+    """Return the features of a row of another shape, one without mappings."""
+    return _fields(inspect.type_info(struct), [])
 
 
 def _fields(struct: inspect.Type, tools: list[str]) -> list[dict[str, Any]]:

@@ -18,17 +18,19 @@ class DiscardedRows:
 
     def __init__(self, folder: RunFolder, rows: FinishedRows) -> None:
         self.total = 0
+        self.reasons: list[str] = []
         self.by_reason = Counter[str]()
         self._rows = rows
         self._discards = _read(folder)
         self._next = next(self._discards, None)
 
     def takes(self, place: int) -> bool:
-        """Tell whether the row at a place is discarded; to be asked once for each row."""
+        """Tell whether the row at a place is discarded, then for `reasons`; to be asked once for each row."""
         discard = self._next
         if not discard or discard.offset != offset_of(place) or discard.file != self._rows.name(place):
             return False
         self.total += 1
+        self.reasons = discard.reasons
         self.by_reason.update(reason_words(discard.reasons))
         self._next = next(self._discards, None)
         return True

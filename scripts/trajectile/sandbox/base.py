@@ -38,7 +38,11 @@ class Sandbox(ABC):
     `exec` runs a bash command. Cancelling it, like its deadline, kills the whole process tree it started, and the
     next `exec` works. All raise SandboxDied once the sandbox is gone. File paths are relative to the current working
     directory or absolute inside the sandbox; `read_file` and `write_file` raise OSError subclasses as open() would.
+    `image` and `image_digest` name what it runs, "" where that is no image.
     """
+
+    image = ""
+    image_digest = ""
 
     @abstractmethod
     async def start(self) -> None: ...

@@ -13,6 +13,8 @@ from trajectile.errors import FatalError
 from trajectile.sandbox import landlock_rules
 
 CHOICES = ("auto", "bwrap", "landlock", "none")
+# Whether commands reach the network, by sandbox_network.
+NETWORKS = {"auto": False, "none": False, "bridge": True, "host": True}
 PROBE_TIMEOUT_S = 20
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -52,8 +54,23 @@ class Layout(NamedTuple):
     state: str
 
 
-def resolve(choice: str) -> str:
-    """The layer that `choice` (one of CHOICES) means on this machine; FatalError where it does not work here."""
+def resolve(choice: str, network: str = "auto") -> str:
+    """The layer that `choice` (one of CHOICES) means on this machine; FatalError where it does not work here.
+
+    So too where `network` is none, which insists on a layer that can cut it, or no word of NETWORKS.
+    """
+    if network not in NETWORKS:
+        raise FatalError(f"sandbox_network: {network} is for containers; sandbox: local takes {', '.join(NETWORKS)}")
+    layer = _resolve(choice)
+    if network == "none" and layer != "bwrap":
+        raise FatalError(
+            f"sandbox_network: none cannot be had with local_isolation: {layer}, which does not cut all of the "
+            "network. Install bubblewrap, or set sandbox_network to auto to go on with what can be cut."
+        )
+    return layer
+
+
+def _resolve(choice: str) -> str:
     if choice == "none":
         return choice
     problems = {"bwrap": bwrap_problem, "landlock": landlock_rules.problem}
@@ -69,13 +86,15 @@ def resolve(choice: str) -> str:
     )
 
 
-def describe_isolation(choice: str) -> str:
+def describe_isolation(choice: str, network: str = "auto") -> str:
     """One sentence for the start report: the layer in use and what it cannot cut."""
-    layer = resolve(choice)
+    layer = resolve(choice, network)
+    reach = "this machine's network" if NETWORKS[network] else "no network"
     if layer == "bwrap":
-        return "Commands run in bubblewrap: system read-only, no network, own processes, nothing of your home."
+        return f"Commands run in bubblewrap: system read-only, {reach}, own processes, nothing of your home."
     if layer == "landlock":
-        return f"Commands run behind Landlock: system read-only, nothing of your home; {landlock_rules.gaps()}."
+        gaps = landlock_rules.gaps(network=NETWORKS[network])
+        return f"Commands run behind Landlock: system read-only, nothing of your home; {gaps}."
     return "Commands run WITHOUT isolation (local_isolation: none): they can do all that you can do."
 
 
@@ -84,7 +103,7 @@ def layout(layer: str, folder: Path, cwd: str) -> Layout:
     return Layout(home, f"{home}/{cwd}" if cwd else home, state)
 
 
-def prepare(layer: str, folder: Path, cwd: str) -> Launch:
+def prepare(layer: str, folder: Path, cwd: str, *, network: bool = False) -> Launch:
     """Ready to start: `folder` is the sandbox's scratch folder, its home is `folder`/home.
 
     The caller closes the rulesets once the supervisor runs.
@@ -93,14 +112,16 @@ def prepare(layer: str, folder: Path, cwd: str) -> Launch:
     supervisor = [_python(), "-I", "-S"]
     env = environment(place.home)
     if layer == "bwrap":
-        inside = [*bwrap(folder, place.start), *supervisor, f"{PRIVATE}-supervisor"]
+        inside = [*bwrap(folder, place.start, network=network), *supervisor, f"{PRIVATE}-supervisor"]
         return Launch(inside, env, str(folder), [])
     temporary = folder / "tmp"
     for name in (place.state, temporary):
         Path(name).mkdir(exist_ok=True)
     env["TMPDIR"] = str(temporary)
     writable = [place.home, place.state, str(temporary)]
-    rulesets = landlock_rules.rulesets([*_system(), *_etc()], writable) if layer == "landlock" else []
+    rulesets = []
+    if layer == "landlock":
+        rulesets = landlock_rules.rulesets([*_system(), *_etc(network)], writable, network=network)
     return Launch([*supervisor, str(SUPERVISOR)], env, place.start, rulesets)
 
 
@@ -110,14 +131,15 @@ def environment(home: str) -> dict[str, str]:
     return {**names, "PATH": path, "LANG": "C.UTF-8", "TERM": "dumb", "PAGER": "cat"}
 
 
-def bwrap(folder: Path, start: str) -> list[str]:
+def bwrap(folder: Path, start: str, *, network: bool) -> list[str]:
     """The bubblewrap command line up to the program it runs, which finds itself in `start`."""
     for name, text in _accounts().items():
         (folder / name).write_text(text)
     options = "--unshare-all --die-with-parent --new-session --cap-drop ALL --hostname sandbox"
+    options += " --share-net" if network else ""
     binds = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp", "--tmpfs", PRIVATE]
     binds += [word for path in _system() for word in _shown(Path(path))]
-    binds += [word for path in _etc() for word in ("--ro-bind", path, path)]
+    binds += [word for path in _etc(network) for word in ("--ro-bind", path, path)]
     binds += [word for name in _accounts() for word in ("--ro-bind", str(folder / name), f"/etc/{name}")]
     binds += ["--ro-bind", str(SUPERVISOR), f"{PRIVATE}-supervisor", "--bind", str(folder / "home"), HOME]
     return ["bwrap", *options.split(), *binds, "--remount-ro", "/", "--chdir", start, "--"]
@@ -157,8 +179,8 @@ def _system() -> Iterator[str]:
             yield path
 
 
-def _etc() -> Iterator[str]:
-    for pattern in ETC:
+def _etc(network: bool) -> Iterator[str]:
+    for pattern in (*ETC, "resolv.conf") if network else ETC:
         yield from map(str, Path("/etc").glob(pattern))
 
 

@@ -38,14 +38,14 @@ def abi() -> int:
     return int(landlock.landlock_abi_version())
 
 
-def gaps() -> str:
-    """What this kernel's Landlock leaves open, in a few words."""
-    network = "UDP" if abi() >= ABI_TCP else "network access"
+def gaps(*, network: bool = False) -> str:
+    """What this kernel's Landlock leaves open, in a few words; the network is left open on purpose with `network`."""
+    reach = "" if network else "UDP, " if abi() >= ABI_TCP else "network access, "
     signals = "" if abi() >= ABI_SCOPE else "signals to your processes, "
-    return f"it cannot cut {network}, {signals}sockets by path, and programs that insist on /tmp fail"
+    return f"it cannot cut {reach}{signals}sockets by path, and programs that insist on /tmp fail"
 
 
-def rulesets(readable: list[str], writable: list[str]) -> list[int]:
+def rulesets(readable: list[str], writable: list[str], *, network: bool = False) -> list[int]:
     """Descriptors of rulesets to be entered one after the other; the caller closes them."""
     from landlock import FSAccess, Ruleset
 
@@ -57,10 +57,10 @@ def rulesets(readable: list[str], writable: list[str]) -> list[int]:
     for path in filter(Path.exists, map(Path, DEVICES)):
         files.allow(path, rules=FSAccess.READ_FILE | FSAccess.WRITE_FILE)
     files.allow(*writable)
-    return [files._fd, *_network_ruleset()]
+    return [files._fd, *_network_ruleset(network)]
 
 
-def _network_ruleset() -> list[int]:
+def _network_ruleset(network: bool) -> list[int]:
     """No TCP, no signals or abstract sockets to the outside, as far as the kernel can; the package only does files."""
     from landlock.plumbing import RulesetAttr, get_create_ruleset
 
@@ -70,6 +70,8 @@ def _network_ruleset() -> list[int]:
     if abi() < ABI_TCP:
         return []
     scoped = SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS if abi() >= ABI_SCOPE else 0
-    attributes = Attributes(0, TCP_BIND_AND_CONNECT, scoped)
+    if network and not scoped:
+        return []
+    attributes = Attributes(0, 0 if network else TCP_BIND_AND_CONNECT, scoped)
     size = ctypes.sizeof(attributes) if scoped else Attributes.scoped.offset
     return [get_create_ruleset()(ctypes.byref(attributes), size, 0)]

@@ -12,29 +12,37 @@ from trajectile.sandbox.shell import ShellSandbox
 
 
 class LocalSandbox(ShellSandbox):
-    """A scratch folder under `parent`, removed by `close`; its supervisor starts with the first command.
+    """A scratch folder under `parent`, removed by `close`; it is made, and its supervisor starts, with the first
+    command.
 
-    `isolation` is one of isolation.CHOICES. `cwd` is a folder inside the scratch folder, made if need be; an absolute
-    one counts from there too. PromptError for a `cwd` that leads out of it, FatalError from `start` where the isolation
-    does not work on this machine.
+    `isolation` is one of isolation.CHOICES, `network` one of isolation.NETWORKS. `cwd` is a folder inside the scratch
+    folder, made if need be; an absolute one counts from there too. PromptError for a `cwd` that leads out of it,
+    FatalError from `start` where the isolation does not work on this machine.
     """
 
-    def __init__(self, parent: Path, isolation: str, *, cwd: str = "", output_limit: int) -> None:
+    def __init__(
+        self, parent: Path, isolation: str, *, cwd: str = "", output_limit: int, network: str = "auto"
+    ) -> None:
         self.output_limit = output_limit
         self._parent = parent
         self._isolation = isolation
+        self._network = network
         self._cwd = inner_folder(cwd)
         self._folder: Path | None = None
         self._supervisor: Supervisor | None = None
 
     async def start(self) -> None:
-        self._layer = isolation.resolve(self._isolation)
-        self._folder = scratch.make(self._parent)
+        self._layer = isolation.resolve(self._isolation, self._network)
+        self._folder = scratch.unused(self._parent)
         self.state_dir = isolation.layout(self._layer, self._folder, self._cwd).state
         try:
-            (self._folder / "home" / self._cwd).mkdir(parents=True)
+            if self._cwd:
+                self._make_home(self._folder)
         except OSError as error:
             raise PromptError("bad_cwd", f"cwd {self._cwd!r} cannot be made: {error.strerror}") from error
+
+    def _make_home(self, folder: Path) -> None:
+        (folder / "home" / self._cwd).mkdir(parents=True, exist_ok=True)
 
     async def run_script(
         self,
@@ -52,7 +60,9 @@ class LocalSandbox(ShellSandbox):
             raise SandboxDied("the sandbox is not started, or closed")
         if self._supervisor is None:
             try:
-                launch = isolation.prepare(self._layer, self._folder, self._cwd)
+                self._make_home(self._folder)
+                network = isolation.NETWORKS[self._network]
+                launch = isolation.prepare(self._layer, self._folder, self._cwd, network=network)
                 self._supervisor = Supervisor(launch, self._folder / "log")
             except OSError as error:
                 raise SandboxDied(f"the local sandbox did not start: {error}") from error
@@ -62,11 +72,7 @@ class LocalSandbox(ShellSandbox):
         folder, self._folder = self._folder, None
         if self._supervisor is not None:
             await self._supervisor.close()
-        if folder is None:
-            return
-        if self._supervisor is None:
-            scratch.remove(folder)  # no command has filled it: a thread would wait for its turn longer than this takes
-        else:
+        if folder is not None and folder.exists():
             await asyncio.to_thread(scratch.remove, folder)
 
 

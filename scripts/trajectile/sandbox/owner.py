@@ -8,22 +8,23 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from trajectile.sandbox.base import ExecResult, OutputBuffer, SandboxDied
-from trajectile.sandbox.command import Command
+from trajectile.sandbox.base import OutputBuffer, SandboxDied
+from trajectile.sandbox.command import Runner
 from trajectile.sandbox.isolation import Launch
+from trajectile.sandbox.local_command import LocalCommand
 
 KILL_GRACE_S = 10.0
 CLOSE_GRACE_S = 10.0
 CAUSE_BYTES = 500
 
 
-class Supervisor:
+class Supervisor(Runner[LocalCommand]):
     """A running supervisor; `log` takes what it and bubblewrap say on stderr."""
 
     def __init__(self, launch: Launch, log: Path) -> None:
         self._log = log
         self._cause = ""
-        self._commands: set[Command] = set()
+        self._commands: set[LocalCommand] = set()
         self._control, control = socket.socketpair()
         self._inbox, inbox = socket.socketpair()
         passed = [control.fileno(), inbox.fileno(), *launch.rulesets]
@@ -46,37 +47,11 @@ class Supervisor:
         self._control.setblocking(False)
         asyncio.get_running_loop().add_reader(self._control, self._lost)
 
-    async def run(
-        self,
-        script: str,
-        *,
-        timeout_s: float | None,
-        output: OutputBuffer,
-        stdin: "asyncio.Queue[bytes | None] | None",
-    ) -> ExecResult:
-        """Run a bash script; its deadline and cancellation end everything it started. Raises SandboxDied."""
-        command = self._begin(output, stdin is not None)
-        feed = asyncio.ensure_future(command.feed(stdin)) if stdin is not None else None
-        status, ended = -9, False
-        try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(timeout_s):
-                    await command.send(script.encode())
-                    status, ended = await asyncio.shield(command.status), True
-        finally:
-            if feed is not None:
-                feed.cancel()
-            if not ended:
-                await asyncio.shield(asyncio.ensure_future(self._end(command)))
-            command.finish_output()
-        exit_code = status if status >= 0 else 128 - status
-        return ExecResult(output.value(), exit_code, not ended)
-
-    def _begin(self, output: OutputBuffer, stdin: bool) -> Command:
+    def begin(self, output: OutputBuffer, *, stdin: bool) -> LocalCommand:
         if self._cause:
             raise SandboxDied(self._cause)
         try:
-            command = Command(self._inbox, output, stdin)
+            command = LocalCommand(self._inbox, output, stdin=stdin)
         except ConnectionError as error:
             raise SandboxDied(self._find_cause()) from error
         except OSError as error:  # too many open files: not the command's fault
@@ -85,13 +60,12 @@ class Supervisor:
         command.gone.add_done_callback(lambda _: self._forget(command))
         return command
 
-    def _forget(self, command: Command) -> None:
+    def _forget(self, command: LocalCommand) -> None:
         self._commands.discard(command)
-        command.finish_output()
+        command.pipes.finish_output()
         command.close()
 
-    async def _end(self, command: Command) -> None:
-        """Kill all that a command started; where that fails, the whole sandbox."""
+    async def end(self, command: LocalCommand) -> None:
         if command.gone.done():
             return
         try:

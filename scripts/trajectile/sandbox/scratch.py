@@ -21,12 +21,10 @@ def start_time(pid: int) -> str:
     return "".join(filter(str.isalnum, shown.stdout))
 
 
-def make(parent: Path) -> Path:
-    """A new folder in `parent`, named after this host and process."""
+def unused(parent: Path) -> Path:
+    """The path of a new folder in `parent`, named after this host and process."""
     pid = os.getpid()
-    folder = parent.absolute() / f"{socket.gethostname()}-{pid}-{start_time(pid)}-{next(_numbers)}"
-    folder.mkdir(parents=True)
-    return folder
+    return parent.absolute() / f"{socket.gethostname()}-{pid}-{start_time(pid)}-{next(_numbers)}"
 
 
 def remove(folder: Path) -> None:
@@ -40,10 +38,15 @@ def remove(folder: Path) -> None:
 
 def reap(parent: Path) -> int:
     """Remove the scratch folders in `parent` whose owner ran on this host and is dead; how many there were."""
-    dead = [folder for folder in parent.glob("*") if _is_dead(folder.name)]
-    for folder in dead:
+    folders = dead(parent)
+    for folder in folders:
         remove(folder)
-    return len(dead)
+    return len(folders)
+
+
+def dead(parent: Path) -> list[Path]:
+    """The scratch folders in `parent` whose owner ran on this host and is dead."""
+    return [folder for folder in parent.glob("*") if _is_dead(folder.name)]
 
 
 def _is_dead(name: str) -> bool:

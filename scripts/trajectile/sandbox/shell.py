@@ -1,4 +1,4 @@
-"""A sandbox in which everything is a bash script: backends supply `run_script`, this class the rest."""
+"""A sandbox in which everything is a shell script: backends supply `run_script`, this class the rest."""
 
 import asyncio
 import errno
@@ -6,6 +6,7 @@ import os
 import shlex
 from abc import abstractmethod
 
+from trajectile.sandbox import posix_wrap
 from trajectile.sandbox.base import ExecResult, OutputBuffer, Sandbox
 from trajectile.sandbox.output import HeadTail, Whole
 
@@ -15,6 +16,11 @@ FILE_TIMEOUT_S = 60.0
 ARGUMENT_LIMIT_BYTES = 120_000
 
 _ERRNO_OF = {
+    # as shells that are not bash put it
+    "nonexistent directory": errno.ENOENT,
+    "Directory nonexistent": errno.ENOENT,
+    "No such file": errno.ENOENT,
+} | {
     os.strerror(number): number
     for number in (
         errno.ENOENT,
@@ -53,9 +59,10 @@ def wrap(command: str, state_dir: str, *, persist: bool) -> str:
     restore = f"if [[ -f {state} ]]; then {forget}; . {state}; else compgen -e >|{first}; fi 2>/dev/null; "
     if not persist:
         return f"{restore}eval {shlex.quote(command)}"
-    # `builtin` and `command -p`: the command may have defined functions, or lost its PATH.
+    # `builtin` and `command -p`: the command may have defined functions, or lost its PATH. `&&`: bash stops in the
+    # middle of its list of variables where an earlier write of the command failed.
     save = (
-        "{ { builtin export -p; builtin export -fp; "
+        "{ { builtin export -p && builtin export -fp && "
         'builtin printf "cd -- %q || cd\\nOLDPWD=%q\\n" "$PWD" "${OLDPWD-}"; } >|STATE.$$'
         " && builtin command -p mv -f -- STATE.$$ STATE; } 2>/dev/null || :"
     ).replace("STATE", state)
@@ -77,9 +84,12 @@ def file_error(path: str, output: bytes) -> OSError:
 class ShellSandbox(Sandbox):
     """Folder and variables that last, and files, over one primitive.
 
-    `state_dir` is a folder inside the sandbox that commands have no business with; `output_limit` in bytes.
+    `state_dir` is a folder inside the sandbox that commands have no business with; `output_limit` in bytes. `shell` is
+    what scripts are written for, bash or sh.
     """
 
+    shell = "bash"
+    argument_limit = ARGUMENT_LIMIT_BYTES
     state_dir: str
     output_limit: int
 
@@ -92,7 +102,7 @@ class ShellSandbox(Sandbox):
         output: OutputBuffer,
         stdin: "asyncio.Queue[bytes | None] | None",
     ) -> ExecResult:
-        """Run a bash script that is no longer than ARGUMENT_LIMIT_BYTES, as `exec` promises."""
+        """Run a script that is no longer than `argument_limit` bytes, as `exec` promises."""
 
     async def exec(
         self,
@@ -105,9 +115,10 @@ class ShellSandbox(Sandbox):
     ) -> ExecResult:
         if "\x00" in command:
             raise ValueError("a command cannot hold a NUL character")
-        script = wrap(command, self.state_dir, persist=persist)
-        if len(script.encode()) > ARGUMENT_LIMIT_BYTES:
-            script = wrap(await self._parked(command), self.state_dir, persist=persist)
+        wrapped = wrap if self.shell == "bash" else posix_wrap.wrap
+        script = wrapped(command, self.state_dir, persist=persist)
+        if len(script.encode()) > self.argument_limit:
+            script = wrapped(await self._parked(command), self.state_dir, persist=persist)
         buffer = HeadTail(self.output_limit) if output is None else output
         return await self.run_script(script, timeout_s=timeout_s, output=buffer, stdin=stdin)
 
@@ -118,7 +129,11 @@ class ShellSandbox(Sandbox):
 
     async def read_file(self, path: str) -> bytes:
         output = Whole(READ_LIMIT_BYTES)
-        script = f"LC_ALL=C command -p head -c {READ_LIMIT_BYTES + 1} -- {quote_path(path)}"
+        place = quote_path(path)
+        script = (
+            f"if [ -d {place} ]; then echo 'read: Is a directory'; exit 1; fi; "
+            f"LC_ALL=C command -p head -c {READ_LIMIT_BYTES + 1} -- {place}"
+        )
         result = await self._file_script(path, script, output, None)
         if output.overflow:
             raise OSError(errno.EFBIG, f"larger than {READ_LIMIT_BYTES >> 20} MB", path)

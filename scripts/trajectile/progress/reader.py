@@ -1,0 +1,127 @@
+"""Reads how a run stands from its folder, again and again, each time only what is new."""
+
+from collections import defaultdict
+
+import msgspec
+
+from trajectile.errors import UserError
+from trajectile.identity import read_identity
+from trajectile.ids import Id, make_id
+from trajectile.inventory import batch_ids
+from trajectile.journal import FAILURE, decode
+from trajectile.lease import Owner, living_owner
+from trajectile.progress.follow import Changes, Lines
+from trajectile.progress.pace import Pace
+from trajectile.progress.standing import Standing
+from trajectile.rows import Ordinal, PromptKey, Usage
+from trajectile.run_folder import RunFolder
+from trajectile.times import Times, read_times
+
+
+class _Metadata(msgspec.Struct):
+    ordinal: Ordinal
+
+
+class _FinishedRow(msgspec.Struct):
+    prompt_key: PromptKey
+    metadata: _Metadata
+
+
+FINISHED = msgspec.json.Decoder(_FinishedRow)
+
+
+class RunReader:
+    """Reads journals and ledgers from where it left off, batch files by their remembered keys; writes nothing."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+        journal, failures = folder.root / "journal", folder.root / "failures"
+        self._batches = Changes(folder.root, "batch_", ".jsonl")
+        self._journals = Changes(journal, "shard_", ".jsonl")
+        self._times = Changes(journal, "shard_", ".times")
+        self._leases = Changes(journal, "shard_", ".lease")
+        self._ledgers = Changes(failures, "shard_", ".jsonl")
+        self._lines: dict[str, Lines] = defaultdict(Lines)
+        self._counts: dict[int, int] = {}  # finished rows of shards that nobody works on
+        self._open: dict[int, set[Id]] = defaultdict(set)
+        self._states: dict[int, Times] = {}
+        self._failed: dict[Id, str] = {}
+        self._last_error = ""
+        self._pace = Pace()
+
+    def read(self) -> Standing:
+        """Return how the run stands now."""
+        self._read_ledgers()
+        self._read_batches()
+        self._read_journals()
+        self._states |= {number: read_times(path) for number, path in self._times.changed()}
+        prompts, superseded = self._dataset()
+        finished = sum(self._counts.values()) + sum(map(len, self._open.values()))
+        done = min(prompts, max(0, finished - superseded))
+        alive = self._living()
+        usage = sum((state.usage for state in self._states.values()), Usage())
+        owner = living_owner(self.folder.lease)
+        return Standing(
+            prompts=prompts,
+            done=done,
+            running=sum(self._states[number].running for number in alive if number in self._states),
+            waiting=sum(self._states[number].waiting for number in alive if number in self._states),
+            failed=len(self._failed),
+            discarded=sum(state.discarded for state in self._states.values()),
+            usage=usage,
+            rate=self._pace.rate(done, self._states.values()),
+            last_error=self._last_error,
+            owner=str(owner or next(iter(alive.values()), "")),
+        )
+
+    def _dataset(self) -> tuple[int, int]:
+        try:
+            identity = read_identity(self.folder)
+        except UserError:
+            identity = None
+        dataset = identity.dataset if identity else {}
+        return int(dataset.get("prompts", 0)), int(dataset.get("superseded", 0))
+
+    def _living(self) -> dict[int, Owner]:
+        list(self._leases.changed())
+        owners = {number: living_owner(self.folder.shard_lease(number)) for number in self._leases.known}
+        return {number: owner for number, owner in owners.items() if owner}
+
+    def _read_ledgers(self) -> None:
+        for number, path in self._ledgers.changed():
+            for line in self._lines[f"failures {number}"].read(path):
+                if failure := decode(line, FAILURE):
+                    self._failed[make_id(failure.prompt_key, failure.ordinal)] = failure.kind
+                    self._last_error = f"prompt {failure.prompt_index}: {failure.kind}: {failure.message}"
+
+    def _read_batches(self) -> None:
+        for number, path in self._batches.changed():
+            try:
+                ids = set(batch_ids(self.folder, number)) if path.exists() else set()
+            except OSError:
+                continue  # replaced while it was read: it changes again
+            if number in self._open:
+                self._open[number] |= ids
+            else:
+                self._counts[number] = len(ids)
+            self._forgive(ids)
+        for number in self._counts.keys() - self._batches.known.keys():
+            del self._counts[number]
+
+    def _read_journals(self) -> None:
+        for number, path in self._journals.changed():
+            rows = (decode(line, FINISHED) for line in self._lines[f"journal {number}"].read(path))
+            ids = {make_id(row.prompt_key, row.metadata.ordinal) for row in rows if row}
+            if self._counts.pop(number, None) is not None:
+                self._open[number] = set(batch_ids(self.folder, number))
+            self._open[number] |= ids
+            self._forgive(ids)
+        for number in self._open.keys() - self._journals.known.keys():
+            ids = self._open.pop(number)
+            if number in self._batches.known:
+                self._counts[number] = len(ids)
+
+    def _forgive(self, ids: set[Id]) -> None:
+        """What was tried again with success has not failed."""
+        for row in self._failed.keys() & ids:
+            del self._failed[row]

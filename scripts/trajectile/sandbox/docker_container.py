@@ -1,0 +1,52 @@
+"""A running container of Docker or podman, and how it came to an end."""
+
+from docker import APIClient
+
+from trajectile.sandbox.docker_command import DockerCommand
+from trajectile.sandbox.docker_engine import Engine
+from trajectile.sandbox.docker_stream import Stream
+from trajectile.sandbox.guarded import GuardedContainer
+
+KILLED_STATUS = 137
+
+
+class Container(GuardedContainer):
+    """Container `id`, whose first process is a guard at the other end of `stream`; commands begin in `folder`."""
+
+    def __init__(self, engine: Engine, id: str, stream: Stream, folder: str) -> None:
+        super().__init__(stream, folder)
+        self._engine, self._id = engine, id
+
+    async def open(self, command: DockerCommand, program: list[str]) -> Stream:
+        def create(client: APIClient) -> str:
+            return str(client.exec_create(self._id, program, stdin=command.stdin)["Id"])
+
+        command.exec_id = await self._engine.call(create)
+        return await self._engine.stream(f"/exec/{command.exec_id}/start", {"Detach": False, "Tty": False})
+
+    async def status_of(self, command: DockerCommand) -> int:
+        return await self._engine.call(lambda client: _status(client, command.exec_id))
+
+    async def find_cause(self) -> str:
+        return await self._engine.call(lambda client: _death(client, self._id))
+
+
+def _death(client: APIClient, id: str) -> str:
+    """Return how a container ended, "" while it lives."""
+    try:
+        state = client.inspect_container(id)["State"]
+    except Exception as error:
+        if getattr(getattr(error, "response", None), "status_code", None) == 404:
+            return "the container was removed"
+        raise
+    if state["Running"]:
+        return ""
+    if state.get("OOMKilled"):
+        return "the container ran out of memory; sandbox_memory sets how much it may have"
+    word = "was killed" if state["ExitCode"] == KILLED_STATUS else f"ended with status {state['ExitCode']}"
+    return f"the container {word}" + (f": {state['Error']}" if state.get("Error") else "")
+
+
+def _status(client: APIClient, exec_id: str) -> int:
+    code = client.exec_inspect(exec_id)["ExitCode"]
+    return KILLED_STATUS if code is None else int(code)

@@ -1,0 +1,76 @@
+"""From settings to the options of a container: what it may do, take and see."""
+
+from pathlib import PurePosixPath
+from typing import Any, cast
+
+from docker import APIClient
+from docker.types import Healthcheck, HostConfig, LogConfig
+
+from trajectile.errors import UserError
+from trajectile.sandbox.docker_guard import GUARD, STATE
+from trajectile.settings import Settings
+
+# What a shell run by root needs to do what its user expects: see to files, become others, end processes.
+CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID"]
+TEMPORARY = ("/tmp", "/var/tmp")
+STATE_BYTES = "64m"
+
+
+def host_options(client: APIClient, settings: Settings) -> dict[str, Any]:
+    """Return the HostConfig of a container."""
+    config = client.create_host_config(
+        network_mode=network_mode(settings.sandbox_network),
+        mem_limit=settings.sandbox_memory,
+        memswap_limit=settings.sandbox_memory,
+        pids_limit=settings.sandbox_pids,
+        shm_size=settings.sandbox_tmpfs,
+        read_only=settings.sandbox_read_only,
+        tmpfs=_tmpfs(settings),
+        binds=binds(settings.sandbox_mounts),
+        cap_drop=["ALL"],
+        cap_add=CAPABILITIES,
+        security_opt=["no-new-privileges"],
+        init=False,
+        log_config=LogConfig(type=LogConfig.types.NONE),
+    )
+    return config | {"NanoCpus": round(settings.sandbox_cpus * 1e9)}
+
+
+def create_options(client: APIClient, settings: Settings, image: str, folder: str, labels: dict[str, str]) -> Any:
+    """Return the body of a request for a container that runs a guard and ends with its input."""
+    config = client.create_container_config(
+        image,
+        ["-c", GUARD, "sh", folder],
+        entrypoint=["sh"],
+        user=settings.sandbox_user or None,
+        hostname="sandbox",
+        stdin_open=True,
+        labels=labels,
+        healthcheck=Healthcheck(test=["NONE"]),
+        stop_signal="SIGKILL",
+        host_config=cast(HostConfig, host_options(client, settings)),
+    )
+    return config | {"StdinOnce": True, "AttachStdin": True, "AttachStdout": True, "AttachStderr": True}
+
+
+def network_mode(network: str) -> str:
+    return "none" if network == "auto" else network
+
+
+def _tmpfs(settings: Settings) -> dict[str, str]:
+    folders = dict.fromkeys(TEMPORARY, settings.sandbox_tmpfs) if settings.sandbox_read_only else {}
+    return {folder: f"exec,mode=1777,size={size}" for folder, size in {STATE: STATE_BYTES, **folders}.items()}
+
+
+def binds(mounts: str) -> list[str]:
+    """Return the user's mounts as the engine takes them; UserError where they make no sense."""
+    return [_bind(mount.strip()) for mount in mounts.split(",") if mount.strip()]
+
+
+def _bind(mount: str) -> str:
+    here, there, *mode = mount.split(":")
+    if not (here.startswith("/") and there.startswith("/") and mode in ([], ["ro"], ["rw"])):
+        raise UserError(f"sandbox_mounts: {mount!r} is not accepted; expected /here:/there, or with :rw after it")
+    if PurePosixPath(there) in (PurePosixPath("/"), PurePosixPath(STATE)):
+        raise UserError(f"sandbox_mounts: {mount!r}: nothing can be put there")
+    return f"{here}:{there}:{mode[0] if mode else 'ro'}"

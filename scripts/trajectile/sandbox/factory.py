@@ -1,0 +1,22 @@
+"""The backend of a run's sandboxes, by its name in the settings."""
+
+from importlib import import_module
+
+from trajectile.run_folder import RunFolder
+from trajectile.sandbox.backend import Backend
+from trajectile.settings import Settings
+
+# Loaded when asked for: each brings libraries that the others do not need.
+BACKENDS = {
+    "local": "trajectile.sandbox.local_backend:LocalBackend",
+    "docker": "trajectile.sandbox.docker_backend:DockerBackend",
+    "singularity": "trajectile.sandbox.singularity_backend:SingularityBackend",
+    "modal": "trajectile.sandbox.modal_backend:ModalBackend",
+}
+
+
+def make_backend(settings: Settings, folder: RunFolder) -> Backend:
+    """Return the backend that `settings.sandbox` names, for the run in `folder`; no engine is asked yet."""
+    module, _, name = BACKENDS[settings.sandbox].partition(":")
+    backend: Backend = getattr(import_module(module), name)(settings, folder)
+    return backend

@@ -1,0 +1,109 @@
+"""A sandbox in Modal's cloud."""
+
+import asyncio
+from collections.abc import Mapping
+
+import modal
+from modal.exception import AuthError, Error, ImageBuildError, NotFoundError, RemoteError
+
+from trajectile.errors import FatalError, PromptError
+from trajectile.sandbox.base import ExecResult, OutputBuffer, SandboxDied
+from trajectile.sandbox.docker_guard import GUARD, STATE
+from trajectile.sandbox.images import ImageUnavailable
+from trajectile.sandbox.modal_container import ModalContainer, ModalStream
+from trajectile.sandbox.shell import ShellSandbox
+
+APP = "trajectile"
+# The longest that Modal lets a sandbox live.
+LIFETIME_S = 24 * 3600
+UNITS_MIB = {"k": 1 / 1024, "m": 1, "g": 1024}
+
+
+class ModalSandbox(ShellSandbox):
+    """A Modal sandbox of the registry image `image`, with the labels `tags`.
+
+    `network` is none or bridge, `memory` as in 4g, `cwd` a folder in the sandbox, made if need be, the image's own
+    where it is empty. `start` raises FatalError where Modal does not know the caller, ImageUnavailable, PromptError.
+    """
+
+    state_dir = STATE
+    # The SDK refuses more than 64 KiB of arguments.
+    argument_limit = 60_000
+
+    def __init__(
+        self,
+        image: str,
+        *,
+        cwd: str = "",
+        output_limit: int,
+        network: str = "none",
+        memory: str | None = None,
+        cpus: float | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        self.image = image
+        self.output_limit = output_limit
+        self._cwd, self._network, self._tags = cwd, network, dict(tags or {})
+        self._memory = (mebibytes(memory),) * 2 if memory else None
+        self._cpus = (cpus,) * 2 if cpus else None
+        self._making: asyncio.Future[modal.Sandbox] | None = None
+        self._container: ModalContainer | None = None
+
+    async def start(self) -> None:
+        try:
+            self._making = asyncio.ensure_future(self._create())
+            sandbox = await asyncio.shield(self._making)
+            guard = f"mkdir -p {STATE}; {GUARD}"
+            process = await sandbox.exec.aio("sh", "-c", guard, "sh", self._cwd, text=False)
+            self._container = ModalContainer(sandbox, ModalStream(process), self._cwd)
+        except AuthError as error:
+            raise FatalError(f"Modal does not know you: {error}. Run `modal token new`.") from error
+        except (ImageBuildError, NotFoundError, RemoteError) as error:
+            raise ImageUnavailable(self.image, str(error)) from error
+        except Error as error:
+            raise PromptError("sandbox_start", f"the Modal sandbox did not start: {error}") from error
+        await self._container.started()
+        self.shell = self._container.shell
+
+    async def _create(self) -> modal.Sandbox:
+        app = await modal.App.lookup.aio(APP, create_if_missing=True)
+        image = modal.Image.from_registry(self.image)
+        sandbox = await modal.Sandbox.create.aio(
+            "sleep",
+            str(LIFETIME_S),
+            app=app,
+            image=image,
+            timeout=LIFETIME_S,
+            cpu=self._cpus,
+            memory=self._memory,
+            block_network=self._network == "none",
+            tags=self._tags,
+        )
+        self.image_digest = image.object_id
+        return sandbox
+
+    async def run_script(
+        self,
+        script: str,
+        *,
+        timeout_s: float | None,
+        output: OutputBuffer,
+        stdin: "asyncio.Queue[bytes | None] | None",
+    ) -> ExecResult:
+        if self._container is None:
+            raise SandboxDied("the sandbox is not started, or closed")
+        return await self._container.run(script, timeout_s=timeout_s, output=output, stdin=stdin)
+
+    async def close(self) -> None:
+        making, self._making = self._making, None
+        if self._container is not None:
+            await self._container.close()
+        if making is not None:
+            try:
+                await (await making).terminate.aio()
+            except (Error, PromptError):
+                return  # what was never made, or is gone already
+
+
+def mebibytes(memory: str) -> int:
+    return max(1, round(float(memory[:-1]) * UNITS_MIB[memory[-1].lower()]))

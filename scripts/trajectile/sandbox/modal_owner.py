@@ -1,0 +1,27 @@
+"""The end of Modal sandboxes that a dead owner left."""
+
+from collections.abc import Callable, Mapping
+
+import modal
+from modal.exception import Error, NotFoundError
+
+from trajectile.errors import FatalError
+from trajectile.sandbox.modal import APP
+
+
+def terminate_left(tags: Mapping[str, str], is_dead: Callable[[dict[str, str]], bool]) -> int:
+    """Terminate the sandboxes with `tags` whose own tags say that their owner is dead; how many. FatalError."""
+    try:
+        app = modal.App.lookup(APP, create_if_missing=True)
+        found = list(modal.Sandbox.list(app_id=app.app_id, tags=dict(tags)))
+        return sum(_terminate(sandbox) for sandbox in found if is_dead(sandbox.get_tags()))
+    except Error as error:
+        raise FatalError(f"sandbox: modal: {error}") from error
+
+
+def _terminate(sandbox: modal.Sandbox) -> bool:
+    try:
+        sandbox.terminate()
+    except NotFoundError:
+        return False
+    return True

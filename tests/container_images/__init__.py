@@ -1,0 +1,1 @@
+"""Container images for tests, made of this machine's own programs: no registry, no engine needed."""

@@ -1,0 +1,1 @@
+"""What every sandbox promises, tested against every kind of sandbox that this machine has."""

@@ -1,0 +1,70 @@
+"""What is checked before a run, in words that say what to mend."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trajectile.errors import UserError
+from trajectile.preparation import PreparedRun, prepare_run, refuse_misread_name
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def prepared(lines: str, **config: Any) -> PreparedRun:
+    Path("p.jsonl").write_text(lines)
+    return prepare_run({"dataset_file": "p.jsonl", "run_name": "r", "model": "m", **config})
+
+
+def test_a_plan_is_made_and_nothing_is_written(folder: Path) -> None:
+    run = prepared('{"prompt": "a"}\n{"prompt": "b"}\n', batch_size=1)
+    assert run.plan.prompts == 2 and len(run.plan.shards) == 2 and run.identity is None
+    assert [path.name for path in folder.iterdir()] == ["p.jsonl"]
+
+
+def test_images_are_refused_where_the_sandbox_runs_none() -> None:
+    rows = '{"prompt": "a"}\n{"prompt": "b", "docker_image": "x"}\n{"prompt": "c", "image": "y"}\n'
+    with pytest.raises(UserError) as error:
+        prepared(rows, sandbox="local")
+    assert str(error.value).startswith(
+        "dataset_file: p.jsonl: 2 rows with an image (the first is line 2), which sandbox: local cannot run. "
+    )
+    assert str(error.value).endswith("take the columns image and docker_image out.")
+
+
+def test_bad_rows_stop_or_are_noted() -> None:
+    with pytest.raises(UserError, match="line 2: a JSON number"):
+        prepared('{"prompt": "a"}\n5\n')
+    run = prepared('{"prompt": "a"}\n5\n', on_bad_row="skip")
+    assert run.plan.prompts == 1 and [problem.line for problem in run.notes.problems] == [2]
+
+
+def test_toolsets_that_are_missing_stop_or_are_dropped() -> None:
+    with pytest.raises(UserError, match=r"'mixed_tasks' needs toolsets .*Or set missing_toolsets: drop"):
+        prepared('{"prompt": "a"}\n', distribution="mixed_tasks")
+    run = prepared('{"prompt": "a"}\n', distribution="mixed_tasks", missing_toolsets="drop")
+    assert run.offer.dropped and not set(run.offer.dropped) & set(run.offer.distribution.chances)
+
+
+def test_an_unknown_distribution_and_an_unreadable_prefill_are_named() -> None:
+    with pytest.raises(UserError, match=r"unknown distribution 'none', accepted are: balanced,"):
+        prepared('{"prompt": "a"}\n', distribution="none")
+    with pytest.raises(UserError, match=r"prefill_messages_file: gone.json cannot be read"):
+        prepared('{"prompt": "a"}\n', prefill_messages_file="gone.json")
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [("run_name=007", "7"), ("run_name=1_0", "10"), ("--config=run_name=00", "0")],
+)
+def test_a_name_that_snakemake_misread_is_refused(typed: str, read: str) -> None:
+    with pytest.raises(UserError, match=f"Snakemake's --config reads .* as {read}, which would be another run."):
+        refuse_misread_name(read, ["snakemake", "--config", typed])
+
+
+def test_a_name_that_snakemake_read_as_typed_is_taken() -> None:
+    for arguments in (["run_name=7"], ["other_run_name=8"], ["run_name=8", "run_name=7"], []):
+        refuse_misread_name("7", arguments)
