@@ -19,6 +19,8 @@ include: "rules/split.smk"
 include: "rules/images.smk"
 include: "rules/rollout.smk"
 include: "rules/results.smk"
+include: "rules/report.smk"
+include: "rules/export.smk"
 
 
 localrules:
@@ -31,6 +33,8 @@ rule all:
     input:
         batches=OWED_BATCHES,
         trajectories="<run>/trajectories.jsonl",
+        viewer="<run>/viewer.html",
+        exports=EXPORTS,
         verdict="<run>/verdict.json",
 
 

@@ -25,6 +25,7 @@ ALL_BATCHES = TARGETS.all_batches
 MANIFEST = TARGETS.manifest
 IMAGES = TARGETS.images
 IMAGES_TO_CHECK = TARGETS.images_to_check
+EXPORTS = TARGETS.exports
 reason_for = TARGETS.reason_for
 
 

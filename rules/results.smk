@@ -106,6 +106,7 @@ rule collect:
         filter=ancient(f"{workflow.basedir}/scripts/filter_trajectories.py"),
         statistics=ancient(f"{workflow.basedir}/scripts/compute_statistics.py"),
         merge=ancient(f"{workflow.basedir}/scripts/merge_trajectories.py"),
+        report=ancient(f"{workflow.basedir}/scripts/make_report.py"),
     log:
         "<run>/logs/collect.log",
     conda:
@@ -124,4 +125,5 @@ rule collect:
         " --max_samples {params.max_samples} --on_bad_row {params.on_bad_row}"
         " && python {input.merge} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
         " --max_samples {params.max_samples} --on_bad_row {params.on_bad_row}"
-        " --superseded_rows {params.superseded_rows} ) 2>&1 | tee {log:q}"
+        " --superseded_rows {params.superseded_rows}"
+        " && python {input.report} --run_folder {params.run_folder:q} ) 2>&1 | tee {log:q}"

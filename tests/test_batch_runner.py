@@ -61,7 +61,7 @@ REFUSED = [
     ((*NEW, "--verbose=maybe"), "Error: verbose: 'maybe' is not accepted; expected true or false"),
     ((*NEW, "--on_bad_row", "ignore"), "Error: on_bad_row: 'ignore' is not accepted; expected error or skip"),
     ((*NEW, "--num_workers=0"), "Error: Invalid value for '--num_workers': 0 is not in the range x>=1"),
-    ((*NEW, "--batchsize=3"), "Error: No such option '--batchsize'. Did you mean '--batch_size'?"),
+    ((*NEW, "--batchsize=3"), "Error: No such option '--batchsize'. (Did you mean one of: '--batch_size'"),
     ((*NEW, "stray"), "Error: Got unexpected extra argument (stray)"),
     ((*NEW, "--distribution=none"), "Error: unknown distribution 'none', accepted are: balanced, browser_only,"),
     ((DATASET, "--run_name=new"), "Error: distribution 'default' needs toolsets that are not available:"),

@@ -61,6 +61,10 @@ class RunFolder:
         prefix = "" if str(described).startswith(f"{self.root}{os.sep}") else "dataset_"
         return self._keys / f"{prefix}{described.name}.keys"
 
+    def export(self, name: str) -> Path:
+        """The folder of an export format."""
+        return self.root / "exports" / name
+
     def manifest(self, digest: str) -> Path:
         return self.root / "shards" / f"manifest_{digest}.json"
 

@@ -16,6 +16,7 @@ SECRETS = frozenset({"api_key"})
 LARGEST_INTEGER = 2**63 - 1
 PATTERNS = {
     "^https?://": "beginning with http:// or https://",
+    "^((messages|hermes|llamafactory|parquet|atif)(,(?!$)|$))*$": "of messages, hermes, llamafactory, parquet, atif",
     "^[1-9][0-9]*[kmgKMG]$": "of digits and k, m or g, such as 512m",
     "^[A-Za-z0-9][A-Za-z0-9_.-]*$": "of letters, digits, '.', '_' and '-'",
     "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$": "of up to 100 letters, digits, '.', '_' and '-', the first a letter or digit",
@@ -46,7 +47,12 @@ def checked(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_value(entry: dict[str, Any], value: Any) -> Any:
-    """Return what a value stands for where it came as text: from the command line, `--config` or quotes in YAML."""
+    """Return what a value stands for where it came as text: from the command line, `--config` or quotes in YAML.
+
+    A list of texts, as YAML may hold it, stands for the texts separated by commas.
+    """
+    if isinstance(value, list) and kinds_of(entry) == ["string"] and all(isinstance(item, str) for item in value):
+        return ",".join(value)
     if not isinstance(value, str):
         return value
     kinds = kinds_of(entry)

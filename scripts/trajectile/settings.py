@@ -73,6 +73,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     preflight: bool
     log_prefix_chars: int
     verbose: bool
+    exports: str
+    export_only_completed: bool
+    export_min_turns: int
+    export_max_tokens: int
+    export_drop_failed_calls: bool
+    export_validation_fraction: float
+    export_deduplicate: str
+    export_arguments: str
 
     @property
     def folder(self) -> Path:

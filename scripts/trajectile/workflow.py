@@ -65,6 +65,7 @@ class Targets:
         self.images_to_check = [self.images] if settings.keeps_images else []
         self.owed_batches = [str(folder.batch(shard.number)) for shard in shards]
         self.all_batches = [str(folder.batch(number)) for number in (plan.batches if plan else ())]
+        self.exports = [str(folder.export(name) / "summary.json") for name in settings.exports.split(",") if name]
         self.shard_pattern = number_pattern([shard.number for shard in shards]) if plan else r"\d+"
 
     def reason_for(self, wildcards: Mapping[str, str]) -> str:

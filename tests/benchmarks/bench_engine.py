@@ -134,7 +134,8 @@ def main(prompts: int, latency: float, repeat: int, levels: tuple[str, ...], san
         os.chdir(ROOT)
     print_table(
         f"run_batch, {ANSWERS} answers of {latency} s a prompt; starting up (a shard of one prompt, no latency) took "
-        f"{floor.wall:.2f} s wall, {floor.cpu:.2f} s CPU, {floor.memory / 1e6:.0f} MB, and is left out of CPU a call; `process list` starts no sandbox process",
+        f"{floor.wall:.2f} s wall, {floor.cpu:.2f} s CPU, {floor.memory / 1e6:.0f} MB, and is left out of CPU a call; "
+        "`process list` starts no sandbox process",
         ENGINE_COLUMNS + CPU_COLUMNS,
         rows,
     )

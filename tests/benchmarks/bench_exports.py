@@ -72,7 +72,8 @@ def main(size: str, consumers: Path | None, only: tuple[str, ...]) -> None:
     """Print what the exports take."""
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
-        small, large = (make_run(Path(temporary) / name, SIZES[name]) for name in ("20MB", size))
+        small = make_run(Path(temporary) / "small", SIZES["20MB"])
+        large = make_run(Path(temporary) / "large", SIZES[size])
         megabytes = (large / "trajectories.jsonl").stat().st_size / 1e6
         for name in only or FORMATS:
             floor, used = measure(small, name), measure(large, name)

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from docker.utils import parse_repository_tag
+from requests.exceptions import RequestException
 
-from trajectile.sandbox.docker_engine import Engine, EngineError
+from trajectile.sandbox.docker_engine import Engine, EngineError, innermost
 from trajectile.sandbox.images import Found, ImageStore, ImageUnavailable, Progress
 
 # A registry that says nothing for so long is gone.
@@ -31,16 +32,35 @@ class DockerImages(ImageStore):
 
     def fetch(self, image: str, progress: Progress) -> None:
         name, tag = parse_repository_tag(image)
-        engine = Engine(timeout_s=SILENCE_S)
+        engine, layers = Engine(timeout_s=SILENCE_S), _Layers()
         try:
             for line in engine.ask(lambda client: client.pull(name, tag or "latest", stream=True, decode=True)):
                 if "error" in line:
                     raise ImageUnavailable(image, str(line["error"]))
-                progress(str(line.get("status", "")))
+                progress(layers.take(line))
         except EngineError as error:
             raise ImageUnavailable(image, str(error)) from error
+        except RequestException as error:
+            raise ImageUnavailable(image, f"the engine stopped answering: {innermost(error)}") from error
         finally:
             engine.close()
+
+
+class _Layers:
+    """Adds up how much of each layer has come."""
+
+    def __init__(self) -> None:
+        self._bytes: dict[str, tuple[int, int]] = {}
+
+    def take(self, line: dict[str, Any]) -> str:
+        """Return how far a pull is after another line of the engine's."""
+        detail = line.get("progressDetail") or {}
+        if detail.get("total") and line.get("status") == "Downloading":
+            self._bytes[str(line.get("id"))] = int(detail.get("current", 0)), int(detail["total"])
+        if not self._bytes:
+            return str(line.get("status", ""))
+        done, total = (sum(part) for part in zip(*self._bytes.values(), strict=True))
+        return f"{done / total:.0%} of {total / 1e6:.0f} MB, {line.get('status', '')}"
 
 
 def _digest(image: str, content: dict[str, Any]) -> str:
