@@ -17,7 +17,6 @@ needs_engine = [
     pytest.mark.apptainer,
     pytest.mark.skipif(not ENGINE, reason="neither apptainer nor singularity is in PATH"),
 ]
-LIBRARY = str(Path(sif.__file__).parents[2])
 ASKER = """
 import asyncio, sys
 from pathlib import Path
@@ -48,7 +47,7 @@ def ensure(image: str, cache: Path, policy: str = "missing") -> tuple[Path, list
 def asked_at_once(number: int, *arguments: str, env: "dict[str, str] | None" = None) -> list[str]:
     """What `number` processes say that all ask for the same image."""
     command = [sys.executable, "-c", ASKER, *arguments]
-    environment = {**os.environ, "PYTHONPATH": LIBRARY, **(env or {})}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **(env or {})}
     askers = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(number)]
     return [asker.communicate(timeout=200)[0] for asker in askers]
 

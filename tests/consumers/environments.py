@@ -12,11 +12,11 @@ TORCHAUDIO = '"""Stands in for the audio library."""\n'
 
 
 class Environment(NamedTuple):
-    """`alone` is installed without what it requires, `packages` with."""
+    """`alone` is installed without what it requires, `packages` with; `newer` ones need Python 3.12."""
 
     packages: tuple[str, ...]
     alone: tuple[str, ...] = ()
-    python: str = sys.executable
+    newer: bool = False
     modules: tuple[tuple[str, str], ...] = ()
 
 
@@ -40,7 +40,7 @@ ENVIRONMENTS = {
         ),
         alone=("axolotl==0.19.0",),
     ),
-    "harbor": Environment(("harbor==0.26.0",), python="python3.12"),
+    "harbor": Environment(("harbor==0.26.0",), newer=True),
 }
 OFFLINE = {"HF_HUB_OFFLINE": "1", "AXOLOTL_DO_NOT_TRACK": "1", "DO_NOT_TRACK": "1", "CUDA_VISIBLE_DEVICES": ""}
 
@@ -49,12 +49,14 @@ def python_of(cache: Path, name: str) -> Path:
     return cache / name / "bin" / "python"
 
 
-def install(cache: Path, name: str) -> None:
+def install(cache: Path, name: str, newer_python: str) -> None:
     """Make an environment, or leave one that is complete as it is."""
     complete, wanted = cache / name / "complete", ENVIRONMENTS[name]
     if complete.exists():
         return
-    subprocess.run([wanted.python, "-m", "venv", "--clear", cache / name], check=True)
+    subprocess.run(
+        [newer_python if wanted.newer else sys.executable, "-m", "venv", "--clear", cache / name], check=True
+    )
     pip = [python_of(cache, name), "-m", "pip", "install", "--quiet"]
     if wanted.alone or name == "trl":
         subprocess.run([*pip, TORCH], check=True)

@@ -1,5 +1,6 @@
 """Container engines for tests: where they are, and images made of this machine's own programs."""
 
+import atexit
 import os
 import shutil
 import tempfile
@@ -40,6 +41,7 @@ def podman() -> str | None:
 def roots() -> dict[str, Path]:
     """Return folders with a small Linux system each, told apart by /etc/mark."""
     folder = Path(tempfile.mkdtemp(prefix="trajectile-roots-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return {mark: rootfs.make(folder / mark, mark, PROGRAMS) for mark in MARKS}
 
 
@@ -65,11 +67,9 @@ def changed(address: str | None, name: str, *changes: str) -> str:
 
 
 def forget_all() -> None:
-    """Take what these tests made out of engines and temporary folders."""
+    """Take the images of these tests out of the engines."""
     for address in _used:
         engine = client(address)
         for found in engine.images.list(name=REPOSITORY):
             with suppress(NotFound):
                 engine.images.remove(found.id, force=True)
-    if roots.cache_info().currsize:
-        shutil.rmtree(next(iter(roots().values())).parent)

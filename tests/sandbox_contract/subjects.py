@@ -35,6 +35,7 @@ class Subject:
     sees_host: bool = False
     engine: str | None = None
     variables: frozenset[str] = field(default_factory=frozenset)
+    shared: Backend = field(init=False)
 
     @property
     def in_container(self) -> bool:
@@ -67,16 +68,17 @@ class Subject:
 
     def left(self) -> list[str]:
         """Return what there still is of this subject's sandboxes."""
-        return [*self._folders(), *self._containers(), *running(str(self.root))]
+        return [*self._folders(), *self.containers(), *running(str(self.root))]
 
     def _folders(self) -> Iterator[str]:
         scratch = RunFolder(self.root).scratch
         yield from (path.name for path in scratch.iterdir()) if scratch.exists() else ()
 
-    def _containers(self) -> list[str]:
+    def containers(self) -> list[str]:
+        """Return the ids of the containers there are, running or not."""
         if not self.name.startswith(("docker", "podman")):
             return []
-        filters = {"label": f"trajectile.run={self.root}"}
+        filters: dict[str, Any] = {"label": f"trajectile.run={self.root}"}
         return [found.id for found in engines.client(self.engine).containers.list(all=True, filters=filters)]
 
 

@@ -96,7 +96,7 @@ def test_what_a_killed_owner_leaves_ends_and_is_reaped(subject: Subject) -> None
     owner.kill()
     owner.wait()
     backend.reap()
-    assert gone(f"sleep\0{mark}")
+    assert gone(f"sleep\0{mark}") and gone(str(subject.root))
     backend.reap()
     backend.close()
     assert subject.left() == []

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
@@ -21,6 +22,7 @@ from trajectile.run_folder import RunFolder
 LINE_S = 30.0
 TABLE_S = 1.0
 BAR_WIDTH = 40
+SHARE_OF_TIME = 0.05  # that looking may take: a run of 10,000 shards takes 0.3 s to look at
 
 
 class Show(Protocol):
@@ -69,12 +71,14 @@ def keep_showing(reader: RunReader, show: Show, ended: threading.Event, *, until
     over = False
     while not over:
         over = ended.is_set()
+        began = time.monotonic()
         now = reader.read()
+        took = time.monotonic() - began
         over = over or (until_idle and not now.owner)
         if now.prompts:
             show.show(now)
         if not over:
-            ended.wait(show.every_s)
+            ended.wait(max(show.every_s, took / SHARE_OF_TIME))
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """A running container of Docker or podman, and how it came to an end."""
 
+import asyncio
+
 from docker import APIClient
 
 from trajectile.sandbox.docker_command import DockerCommand
@@ -8,6 +10,8 @@ from trajectile.sandbox.docker_stream import Stream
 from trajectile.sandbox.guarded import GuardedContainer
 
 KILLED_STATUS = 137
+KILLED, REMOVED = "the container was killed", "the container was removed"
+REMOVAL_S = 0.5
 
 
 class Container(GuardedContainer):
@@ -28,7 +32,12 @@ class Container(GuardedContainer):
         return await self._engine.call(lambda client: _status(client, command.exec_id))
 
     async def find_cause(self) -> str:
-        return await self._engine.call(lambda client: _death(client, self._id))
+        """What is removed is killed first: look twice."""
+        cause = await self._engine.call(lambda client: _death(client, self._id))
+        if cause == KILLED:
+            await asyncio.sleep(REMOVAL_S)
+            cause = await self._engine.call(lambda client: _death(client, self._id))
+        return cause
 
 
 def _death(client: APIClient, id: str) -> str:
@@ -37,14 +46,17 @@ def _death(client: APIClient, id: str) -> str:
         state = client.inspect_container(id)["State"]
     except Exception as error:
         if getattr(getattr(error, "response", None), "status_code", None) == 404:
-            return "the container was removed"
+            return REMOVED
         raise
     if state["Running"]:
         return ""
+    if state["Status"] == "removing":
+        return REMOVED
     if state.get("OOMKilled"):
         return "the container ran out of memory; sandbox_memory sets how much it may have"
-    word = "was killed" if state["ExitCode"] == KILLED_STATUS else f"ended with status {state['ExitCode']}"
-    return f"the container {word}" + (f": {state['Error']}" if state.get("Error") else "")
+    if state["ExitCode"] == KILLED_STATUS:
+        return KILLED
+    return f"the container ended with status {state['ExitCode']}" + (f": {state['Error']}" if state["Error"] else "")
 
 
 def _status(client: APIClient, exec_id: str) -> int:

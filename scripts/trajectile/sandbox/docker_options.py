@@ -68,9 +68,10 @@ def binds(mounts: str) -> list[str]:
 
 
 def _bind(mount: str) -> str:
-    here, there, *mode = mount.split(":")
-    if not (here.startswith("/") and there.startswith("/") and mode in ([], ["ro"], ["rw"])):
+    here, _, place = mount.partition(":")
+    there, _, mode = place.partition(":")
+    if not (here.startswith("/") and there.startswith("/") and mode in ("", "ro", "rw")):
         raise UserError(f"sandbox_mounts: {mount!r} is not accepted; expected /here:/there, or with :rw after it")
     if PurePosixPath(there) in (PurePosixPath("/"), PurePosixPath(STATE)):
         raise UserError(f"sandbox_mounts: {mount!r}: nothing can be put there")
-    return f"{here}:{there}:{mode[0] if mode else 'ro'}"
+    return f"{here}:{there}:{mode or 'ro'}"

@@ -13,8 +13,9 @@ from trajectile.sandbox.streams import ProcessStream
 
 START_TIMEOUT_S = 60.0
 KILL_GRACE_S = 10.0
-# How long the engine may take to see that a container is dead.
-DEATH_GRACE_S = 2.0
+# How long the end of a container may come after that of a command in it, and its cause after its end.
+LOSS_GRACE_S = 1.0
+CAUSE_GRACE_S = 10.0
 POLL_S = 0.05
 CAUSE_BYTES = 500
 
@@ -30,6 +31,7 @@ class GuardedContainer(Runner[DockerCommand]):
         self._lowest = self._mark = 0
         self._cause = self._said = ""
         self._ready: asyncio.Future[None] = loop.create_future()
+        self._cut: asyncio.Future[None] = loop.create_future()
         self._lost: asyncio.Future[None] = loop.create_future()
         self._kills: dict[str, asyncio.Future[None]] = {}
         self._commands: dict[int, DockerCommand] = {}
@@ -87,7 +89,8 @@ class GuardedContainer(Runner[DockerCommand]):
         """An exec is over: where its status did not come with its output, its engine or its container's end tells."""
         if not command.status.done():
             with suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(self._lost), DEATH_GRACE_S / 2)
+                await asyncio.wait_for(asyncio.shield(self._cut), LOSS_GRACE_S)
+                await asyncio.shield(self._lost)
             if self._lost.done() or command.problem:
                 command.fail(self._cause or command.problem)
             else:
@@ -126,11 +129,12 @@ class GuardedContainer(Runner[DockerCommand]):
             for line in lines:
                 self._take(line.decode(errors="replace").strip())
             rest = rest[-CAUSE_BYTES:]
+        settle(self._cut, None)
         self._die(await self._find_cause())
 
     def _take(self, line: str) -> None:
         match line.split():
-            case [word, shell, setsid, mark] if word == SAYS_READY and mark.isdecimal():
+            case [word, shell, setsid, mark] if word == SAYS_READY and not self._ready.done():
                 self.shell, self._setsid = shell, setsid.removeprefix("-")
                 self._lowest = self._mark = int(mark)
                 settle(self._ready, None)
@@ -143,7 +147,8 @@ class GuardedContainer(Runner[DockerCommand]):
 
     def _die(self, cause: str) -> None:
         self._cause = self._cause or cause
-        settle(self._lost, None)
+        for future in (self._cut, self._lost):
+            settle(future, None)
         for future in (self._ready, *self._kills.values()):
             break_off(future, self._cause)
         for command in list(self._commands.values()):
@@ -151,7 +156,7 @@ class GuardedContainer(Runner[DockerCommand]):
 
     async def _find_cause(self) -> str:
         try:
-            async with asyncio.timeout(DEATH_GRACE_S):
+            async with asyncio.timeout(CAUSE_GRACE_S):
                 while not (cause := await self.find_cause()):  # noqa: ASYNC110
                     await asyncio.sleep(POLL_S)
                 return f"{cause}{self._said}"

@@ -70,8 +70,9 @@ class LocalSandbox(ShellSandbox):
 
     async def close(self) -> None:
         folder, self._folder = self._folder, None
-        if self._supervisor is not None:
-            await self._supervisor.close()
+        supervisor, self._supervisor = self._supervisor, None
+        if supervisor is not None:
+            await supervisor.close()
         if folder is not None and folder.exists():
             await asyncio.to_thread(scratch.remove, folder)
 

@@ -9,6 +9,9 @@ from trajectile.sandbox.base import OutputBuffer
 from trajectile.sandbox.command import Command, break_off, settle
 from trajectile.sandbox.pipes import READ_BYTES, Pipes
 
+# A keeper that went down with its supervisor must not be taken for the cause: the supervisor's end is heard of by then.
+LOSS_GRACE_S = 0.1
+
 
 class LocalCommand(Command):
     """Handed over to the server at once; `keeper` is the pid that holds all that the command starts."""
@@ -46,11 +49,14 @@ class LocalCommand(Command):
                 said = b""
             if not said:
                 self._loop.remove_reader(self._channel)
-                self.fail("a command's keeper was killed")
-                settle(self.gone, None)
+                self._loop.call_later(0 if self.status.done() else LOSS_GRACE_S, self._mourn)
             *lines, self._said = (self._said + said).split(b"\n")
             for word, number in (line.split() for line in lines):
                 settle(self.keeper if word == b"keeper" else self.status, int(number))
+
+    def _mourn(self) -> None:
+        self.fail("a command's keeper was killed")
+        settle(self.gone, None)
 
     def fail(self, cause: str) -> None:
         break_off(self.keeper, cause)

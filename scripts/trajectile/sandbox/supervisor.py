@@ -21,6 +21,7 @@ import select
 import sys
 
 SIGKILL, SIGPIPE, SIGXFSZ = 9, 13, 25
+SIGSTOP = 19 if sys.platform == "linux" else 17
 PR_SET_NAME, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 15, 24, 36, 38
 SYS_LANDLOCK_RESTRICT_SELF = 446
 LAST_CAPABILITY = 63
@@ -69,6 +70,18 @@ def descendants(top: int) -> "list[int]":
 def kill(pid: int) -> None:
     try:
         os.kill(pid, SIGKILL)
+    except OSError:
+        pass
+
+
+def stop(pid: int) -> None:
+    try:
+        os.kill(pid, SIGSTOP)
+        while linux:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                if file.read().rpartition(b")")[2].split()[0] in b"TtZX":
+                    return
+            select.select([], [], [], RETRY_S)
     except OSError:
         pass
 
@@ -177,6 +190,7 @@ def guard(control: int, lifeline: int) -> None:
         if len(message) < 4:
             return
         keeper = int.from_bytes(message, sys.byteorder)
+        stop(keeper)  # between the last look at what is below it and its own end it could start its script
         kill_below(keeper)
         kill(keeper)
 

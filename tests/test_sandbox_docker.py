@@ -1,0 +1,304 @@
+"""What containers of an engine have beyond what every sandbox has: death and its cause, hardening, other shells."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+from container_images import archive, rootfs
+from helpers import Job, wait_until
+from sandbox_contract import engines
+from sandbox_contract.subjects import Subject, container, said
+from scripted_server.fixture import ScriptedServer
+from trajectile.errors import FatalError, PromptError, UserError
+from trajectile.sandbox.base import Sandbox, SandboxDied
+from trajectile.sandbox.docker_engine import Engine
+from trajectile.sandbox.docker_options import binds
+
+pytestmark = [
+    pytest.mark.docker,
+    pytest.mark.skipif(bool(engines.problem(None)), reason=engines.problem(None)),
+]
+Ending = Callable[[Any], None]
+
+
+@pytest.fixture
+def subject(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Subject:
+    monkeypatch.setenv("TRAJECTILE_CACHE", str(tmp_path / "cache"))
+    return container("docker", os.environ.get("DOCKER_HOST"), "")[1](tmp_path / "run")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_images_left() -> Iterator[None]:
+    yield
+    engines.forget_all()
+
+
+@pytest.fixture
+def engine() -> docker.DockerClient:
+    return engines.client(None)
+
+
+def container_of(subject: Subject) -> Any:
+    [found] = subject.containers()
+    return engines.client(None).containers.get(found)
+
+
+def remove(found: Any) -> None:
+    found.remove(force=True)
+
+
+def kill(found: Any) -> None:
+    found.kill()
+
+
+def exhaust(found: Any) -> None:
+    """Let the kernel take the first process when memory runs out, as it does on a machine that has none left."""
+    Path(f"/proc/{found.attrs['State']['Pid']}/oom_score_adj").write_text("1000")
+    hog = "(x=x; while :; do x=$x$x; done) &"
+    found.exec_run(["bash", "-c", f"{hog * 4} wait"])
+
+
+@pytest.mark.parametrize(
+    ("ending", "cause"), [(remove, "removed"), (kill, "was killed"), (exhaust, "ran out of memory; sandbox_memory")]
+)
+def test_death_is_noticed_with_its_cause(subject: Subject, ending: Ending, cause: str) -> None:
+    """S20, idle and in the middle of a command."""
+    if ending is exhaust and os.geteuid() != 0:
+        pytest.skip("only root can make the kernel choose the first process")
+
+    async def idle(sandbox: Sandbox) -> None:
+        await said(sandbox, "true")
+        await asyncio.to_thread(ending, container_of(subject))
+        with pytest.raises(SandboxDied, match=cause):
+            await said(sandbox, "true")
+
+    async def busy(sandbox: Sandbox) -> None:
+        task = asyncio.ensure_future(sandbox.exec("sleep 600", timeout_s=None))
+        await asyncio.sleep(1)
+        await asyncio.to_thread(ending, container_of(subject))
+        with pytest.raises(SandboxDied, match=cause):
+            await asyncio.wait_for(task, 30)
+
+    subject.run(idle, sandbox_memory="128m")
+    subject.run(busy, sandbox_memory="128m")
+
+
+def test_a_dead_container_is_a_failure_and_asks_the_model_no_more(tmp_path: Path, subject: Subject) -> None:
+    """S20, through the engine of a shard."""
+    call = {"name": "terminal", "arguments": {"command": "sleep 600"}}
+    rule = {"regex": "", "replies": [{"reasoning": "r", "tool_calls": [call]}, {"text": "done", "reasoning": "r"}]}
+    with ScriptedServer() as server:
+        server.control(script={"rules": [rule]})
+        (tmp_path / "job").mkdir()
+        job = Job(tmp_path / "job", server, ["a"], **subject.settings)
+        running = job.start()
+        run = f"trajectile.run={(tmp_path / 'job' / 'data' / 'r')}"
+
+        def containers() -> list[Any]:
+            return list(engines.client(None).containers.list(filters={"label": run}))
+
+        wait_until(lambda: containers() and job.asked(), "a container that the model has sent a command to", 60)
+        time.sleep(1)
+        remove(containers()[0])
+        assert running.wait(60) == 0
+        [failure] = job.failures()
+        assert failure.kind == "sandbox_died" and "removed" in failure.message
+        assert job.rows() == [] and job.asked() == {"a": 1}
+
+
+def test_rows_say_what_they_ran_in(tmp_path: Path, subject: Subject) -> None:
+    with ScriptedServer() as server:
+        (tmp_path / "job").mkdir()
+        rows = [{"prompt": "a", "image": subject.images[1]}, {"prompt": "b"}, {"prompt": "c", "image": "none/such:1"}]
+        job = Job(tmp_path / "job", server, rows, **subject.settings)
+        assert job.run() == 0
+        ids = [engines.client(None).images.get(image).id for image in subject.images]
+        made = {row.metadata.image: row.metadata.image_digest for row in job.rows()}
+        assert made == dict(zip(subject.images, ids, strict=True))
+        [failure] = job.failures()
+        assert failure.kind == "image_unavailable" and "image_pull is never" in failure.message
+
+
+def volumes(engine: docker.DockerClient) -> set[str]:
+    return {volume.name for volume in engine.volumes.list()}
+
+
+def test_anonymous_volumes_go_with_their_container(subject: Subject, engine: docker.DockerClient) -> None:
+    """S21: closed, and reaped after a kill of the owner."""
+    image = engines.changed(None, "volume", "VOLUME /data")
+    before = volumes(engine)
+
+    async def test(sandbox: Sandbox) -> None:
+        assert await said(sandbox, "echo x >/data/x; ls /data") == "x\n"
+        assert len(volumes(engine) - before) == 1
+
+    subject.run(test, image=image)
+    assert volumes(engine) == before
+
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    owner = {"run": str(subject.root), "host": os.uname().nodename, "pid": str(dead.pid), "started": "1"}
+    labels = {f"trajectile.{name}": value for name, value in owner.items()}
+    engine.containers.create(image, ["true"], labels=labels)
+    engine.containers.create(image, ["true"], labels={**labels, "trajectile.run": "/another/run"})
+    assert subject.backend().reap() == 1
+    [other] = engine.containers.list(all=True, filters={"label": "trajectile.run=/another/run"})
+    other.remove(v=True)
+    assert volumes(engine) == before
+
+
+def test_containers_that_cannot_start_are_failures_and_leave_nothing(subject: Subject, tmp_path: Path) -> None:
+    """S21: what `docker run` answers with 125."""
+    tag = f"{engines.REPOSITORY}:empty"
+    (tmp_path / "empty").mkdir()
+    packed = archive.write(tmp_path / "empty.tar", tmp_path / "empty", tag)
+    engines.client(None).images.load(packed.read_bytes())
+
+    async def nothing(_: Sandbox) -> None:
+        raise AssertionError("it started")
+
+    for options in ({"sandbox_user": "nosuchuser"}, {"image": tag}):
+        with pytest.raises(PromptError) as failure:
+            subject.run(nothing, **options)
+        assert failure.value.kind == "sandbox_start"
+        assert subject.left() == []
+    with pytest.raises(PromptError) as failure:
+        subject.run(nothing, cwd="/proc/no/such")
+    assert failure.value.kind == "bad_cwd"
+
+
+def test_images_without_bash_have_what_any_shell_has(subject: Subject, tmp_path: Path) -> None:
+    programs = [name for name in engines.PROGRAMS if name != "bash"]
+    root = rootfs.make(tmp_path / "sh", "sh", programs)
+    packed = archive.write(tmp_path / "sh.tar", root, f"{engines.REPOSITORY}:sh")
+    engines.client(None).images.load(packed.read_bytes())
+    mark = f"6{os.getpid()}"
+
+    async def test(sandbox: Sandbox) -> None:
+        first = await sandbox.exec("export N=$((N+1)) A='two\nlines'; mkdir -p /tmp/a; cd /tmp/a; exit 3", timeout_s=60)
+        assert first.exit_code == 3
+        assert await said(sandbox, 'echo "$N|$A|$PWD|$OLDPWD"; unset A') == "1|two\nlines|/tmp/a|/\n"
+        assert await said(sandbox, "echo ${A-no}; echo $0; false") == "no\nsh\n"
+        assert (await sandbox.exec(f"setsid sleep {mark} & sleep {mark}", timeout_s=1)).timed_out
+        assert await said(sandbox, f"ps ax | grep 'sleep {mark}' | grep -v -e grep -e -c; kill 0") == "Terminated\n"
+        data = bytes(range(256)) * 100
+        await sandbox.write_file("f", data)
+        assert await sandbox.read_file("../a/f") == data
+        for path, kind in {"no/x": FileNotFoundError, ".": IsADirectoryError, "f/x": NotADirectoryError}.items():
+            with pytest.raises((kind, FileNotFoundError)):
+                await sandbox.write_file(path, b"")
+        assert await said(sandbox, f"v={'x' * 300_000}; echo ${{#v}}") == "300000\n"
+        assert await said(sandbox, "if") != ""
+        assert await said(sandbox, "pwd") == "/tmp/a\n"
+
+    subject.run(test, image=f"{engines.REPOSITORY}:sh")
+
+
+def test_a_read_only_container_has_room_in_memory_alone(subject: Subject) -> None:
+    async def test(sandbox: Sandbox) -> None:
+        assert "Read-only file system" in await said(sandbox, "echo x >/etc/x; mkdir /work/x")
+        assert await said(sandbox, "cd; echo x >/tmp/x; echo x >/var/tmp/x; echo x >x; pwd; export A=1") == "/tmp\n"
+        assert await said(sandbox, "head -c 40M /dev/zero >/tmp/large || echo $A") != ""
+
+    subject.run(test, sandbox_read_only=True, sandbox_tmpfs="32m")
+
+
+def test_a_user_without_rights(subject: Subject) -> None:
+    async def test(sandbox: Sandbox) -> None:
+        assert await said(sandbox, "id -u; id -g") == "1234\n1234\n"
+        assert "Permission denied" in await said(sandbox, "echo x >/etc/x")
+        assert await said(sandbox, "cd; echo x >x; cat x; export A=1") == "x\n"
+        assert (await sandbox.exec("setsid sleep 600 & wait", timeout_s=1)).timed_out
+        assert await said(sandbox, "echo $A; grep CapEff /proc/self/status") == "1\nCapEff:\t0000000000000000\n"
+
+    subject.run(test, sandbox_user="1234:1234")
+
+
+def test_only_the_folders_that_the_user_lists_are_seen(subject: Subject, tmp_path: Path) -> None:
+    for name in ("read", "write"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "f").write_text(name)
+
+    async def test(sandbox: Sandbox) -> None:
+        assert await said(sandbox, "cat /r/f /w/f; echo new >/w/g") == "readwrite"
+        assert "Read-only" in await said(sandbox, "echo x >/r/g")
+        assert await said(sandbox, f"ls {tmp_path} 2>&1 | grep -c 'No such'") == "1\n"
+
+    subject.run(test, sandbox_mounts=f"{tmp_path}/read:/r, {tmp_path}/write:/w:rw")
+    assert (tmp_path / "write" / "g").read_text() == "new\n"
+
+
+@pytest.mark.parametrize("mounts", ["/a", "a:/b", "/a:/b:rx", "/a:/", "/a:/run/sandbox", "/a:/b:ro:z"])
+def test_mounts_that_make_no_sense_are_refused(mounts: str) -> None:
+    with pytest.raises(UserError, match="sandbox_mounts"):
+        binds(mounts)
+
+
+def test_a_network_that_is_not_there_is_refused_before_the_run(subject: Subject) -> None:
+    with pytest.raises(FatalError, match="sandbox_network: nosuch"):
+        subject.backend(sandbox_network="nosuch").check()
+    subject.backend().check()
+
+
+def test_no_network_is_made(subject: Subject, engine: docker.DockerClient) -> None:
+    before = {network.id for network in engine.networks.list()}
+
+    async def test(_: Sandbox) -> None:
+        assert {network.id for network in engine.networks.list()} == before
+
+    subject.run(test)
+
+
+def test_proxies_of_the_client_do_not_reach_commands(
+    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.json").write_text('{"proxies": {"default": {"httpProxy": "http://user:canary@proxy"}}}')
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+
+    async def test(sandbox: Sandbox) -> None:
+        assert "canary" not in await said(sandbox, "env")
+
+    subject.run(test)
+
+
+def test_an_engine_that_is_not_there_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    for address, words in {"unix:///no/such.sock": "DOCKER_HOST", "ssh://host": "ssh -L"}.items():
+        monkeypatch.setenv("DOCKER_HOST", address)
+        with pytest.raises(FatalError, match=words):
+            Engine().ask(lambda client: client.ping())
+
+
+def test_a_command_that_finds_no_room_for_a_process_says_so_and_can_be_killed(subject: Subject) -> None:
+    async def test(sandbox: Sandbox) -> None:
+        filling = "for n in $(seq 40); do sleep 600 & done; wait"
+        beside = asyncio.ensure_future(sandbox.exec(filling, timeout_s=None))
+        await asyncio.sleep(1.5)
+        full = await sandbox.exec("echo on", timeout_s=60)
+        assert full.exit_code != 0 and b"on\n" not in full.output
+        beside.cancel()
+        await asyncio.wait([beside])
+        assert await said(sandbox, "echo on") == "on\n"
+
+    subject.run(test, sandbox_pids=16)
+
+
+def test_a_paused_engine_costs_the_prompt_not_the_process(subject: Subject) -> None:
+    """The engine stands still while a container is closed: the close waits, and does its work."""
+    pid = os.environ.get("TRAJECTILE_TEST_DOCKERD")
+    if not pid:
+        pytest.skip("TRAJECTILE_TEST_DOCKERD does not say which process the engine is")
+
+    async def test(sandbox: Sandbox) -> None:
+        await said(sandbox, "true")
+        os.kill(int(pid), signal.SIGSTOP)
+        threading.Timer(3, os.kill, (int(pid), signal.SIGCONT)).start()
+
+    subject.run(test)
