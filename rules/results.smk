@@ -35,7 +35,7 @@ rule compute_statistics:
     """Count tools, reasoning, tokens, failures and time over the whole run."""
     input:
         discarded="<run>/discarded.jsonl",
-        dataset=ancient(SETTINGS.dataset_file),
+        dataset=SETTINGS.dataset_file,
         script=f"{workflow.basedir}/scripts/compute_statistics.py",
     output:
         statistics="<run>/statistics.json",
@@ -58,7 +58,7 @@ rule merge_trajectories:
     input:
         discarded="<run>/discarded.jsonl",
         statistics="<run>/statistics.json",
-        dataset=ancient(SETTINGS.dataset_file),
+        dataset=SETTINGS.dataset_file,
         script=f"{workflow.basedir}/scripts/merge_trajectories.py",
     output:
         trajectories="<run>/trajectories.jsonl",

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,11 +76,10 @@ def test_no_engine_is_one_sentence(tmp_path: Path, server: ScriptedServer, monke
 
 
 @pytest.fixture
-def images() -> Iterator[list[str]]:
+def images() -> list[str]:
     if problem := engines.problem(None):
         pytest.skip(problem)
-    yield [engines.image(os.environ.get("DOCKER_HOST"), mark) for mark in engines.MARKS]
-    engines.forget_all()
+    return [engines.image(os.environ.get("DOCKER_HOST"), mark) for mark in engines.MARKS]
 
 
 @pytest.mark.docker
@@ -100,3 +101,15 @@ def test_images_of_owed_prompts_are_reported_and_kept_in_run_json(
     assert json.loads(job.folder.run_json.read_bytes())["images"] == ids
     job.plan()
     assert json.loads(job.folder.run_json.read_bytes())["images"] == ids
+
+
+@pytest.mark.parametrize(("sandbox", "listed"), [("docker", True), ("local", False)])
+def test_a_dry_run_lists_the_step_where_images_are_needed(tmp_path: Path, sandbox: str, listed: bool) -> None:
+    (tmp_path / "p.jsonl").write_text('{"prompt": "a"}\n')
+    snakefile = Path(step.__file__).parents[1] / "Snakefile"
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(snakefile), "-n", "--cores", "1", "--config"]
+    config = ["dataset_file=p.jsonl", "run_name=r", "model=m", "base_url=http://127.0.0.1:9/v1", f"sandbox={sandbox}"]
+    done = subprocess.run([*command, *config], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert ("rule check_images" in done.stdout + done.stderr) == listed
+    assert not (tmp_path / "data").exists()

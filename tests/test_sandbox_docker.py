@@ -2,11 +2,10 @@
 
 import asyncio
 import os
-import signal
+import shutil
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,22 @@ import docker
 import pytest
 from container_images import archive, rootfs
 from helpers import Job, wait_until
+from helpers import kill as kill_process
 from sandbox_contract import engines
 from sandbox_contract.subjects import Subject, container, said
 from scripted_server.fixture import ScriptedServer
 from trajectile.errors import FatalError, PromptError, UserError
 from trajectile.sandbox.base import Sandbox, SandboxDied
 from trajectile.sandbox.docker_engine import Engine
-from trajectile.sandbox.docker_options import binds
+from trajectile.sandbox.reach import binds
+from trajectile.tools.registry import TOOLSETS, call
+from trajectile.tools.tool import ToolContext
 
 pytestmark = [
     pytest.mark.docker,
     pytest.mark.skipif(bool(engines.problem(None)), reason=engines.problem(None)),
 ]
+TOOLS = {tool.name: tool for tool in TOOLSETS["file"]}
 Ending = Callable[[Any], None]
 
 
@@ -33,12 +36,6 @@ Ending = Callable[[Any], None]
 def subject(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Subject:
     monkeypatch.setenv("TRAJECTILE_CACHE", str(tmp_path / "cache"))
     return container("docker", os.environ.get("DOCKER_HOST"), "")[1](tmp_path / "run")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_images_left() -> Iterator[None]:
-    yield
-    engines.forget_all()
 
 
 @pytest.fixture
@@ -112,6 +109,28 @@ def test_a_dead_container_is_a_failure_and_asks_the_model_no_more(tmp_path: Path
         [failure] = job.failures()
         assert failure.kind == "sandbox_died" and "removed" in failure.message
         assert job.rows() == [] and job.asked() == {"a": 1}
+
+
+def test_the_next_start_of_a_shard_removes_what_a_killed_one_left(tmp_path: Path, subject: Subject) -> None:
+    """S21, through the engine of a shard."""
+    call = {"name": "terminal", "arguments": {"command": "sleep 600"}}
+    with ScriptedServer() as server:
+        server.control(script={"rules": [{"regex": "", "replies": [{"reasoning": "r", "tool_calls": [call]}]}]})
+        (tmp_path / "job").mkdir()
+        job = Job(tmp_path / "job", server, ["a", "b"], **subject.settings)
+        running = job.start()
+        run = {"label": f"trajectile.run={tmp_path / 'job' / 'data' / 'r'}"}
+
+        def states() -> list[str]:
+            return [found.status for found in engines.client(None).containers.list(all=True, filters=run)]
+
+        wait_until(lambda: len(job.asked()) == 2 and states() == ["running"] * 2, "two prompts in containers", 60)
+        kill_process(running)
+        wait_until(lambda: states() == ["exited"] * 2, "containers that end with their owner", 30)
+        job.script({"regex": "", "replies": [{"text": "done", "reasoning": "r"}]})
+        assert job.run() == 0
+        assert states() == [] and len(job.rows()) == 2
+        assert "removed what dead owners left: 2 sandboxes" in job.said()
 
 
 def test_rows_say_what_they_ran_in(tmp_path: Path, subject: Subject) -> None:
@@ -202,6 +221,35 @@ def test_images_without_bash_have_what_any_shell_has(subject: Subject, tmp_path:
     subject.run(test, image=f"{engines.REPOSITORY}:sh")
 
 
+def test_busybox_is_enough_for_all_tools(subject: Subject, tmp_path: Path) -> None:
+    program = shutil.which("busybox")
+    if not program or b"statically" not in subprocess.run(["file", "-L", program], capture_output=True).stdout:
+        pytest.skip("there is no static busybox on this machine")
+    root = tmp_path / "root"
+    for name in ("bin", "etc", "proc", "tmp", "root"):
+        (root / name).mkdir(parents=True)
+    shutil.copy(program, root / "bin" / "busybox")
+    for name in subprocess.run([program, "--list"], capture_output=True, text=True).stdout.split():
+        if name != "busybox":
+            (root / "bin" / name).symlink_to("busybox")
+    packed = archive.write(tmp_path / "busybox.tar", root, f"{engines.REPOSITORY}:busybox")
+    engines.client(None).images.load(packed.read_bytes())
+
+    async def test(sandbox: Sandbox) -> None:
+        context = ToolContext(sandbox, 60, 20_000)
+        await call(TOOLS["write_file"], context, {"path": "a b/c:d.txt", "content": "one\ntwo: 2\n"})
+        for pattern, wanted in {"tw[o]": "./a b/c:d.txt:2:two: 2", "none": "[no matches]"}.items():
+            found = await call(TOOLS["search_files"], context, {"pattern": pattern})
+            assert found == wanted.removeprefix("./")
+        found = await call(TOOLS["search_files"], context, {"pattern": "*.txt", "target": "files"})
+        assert found == "a b/c:d.txt"
+        assert "two: 3" in await call(
+            TOOLS["patch"], context, {"path": "a b/c:d.txt", "old_string": "2", "new_string": "3"}
+        )
+
+    subject.run(test, image=f"{engines.REPOSITORY}:busybox", cwd="/work")
+
+
 def test_a_read_only_container_has_room_in_memory_alone(subject: Subject) -> None:
     async def test(sandbox: Sandbox) -> None:
         assert "Read-only file system" in await said(sandbox, "echo x >/etc/x; mkdir /work/x")
@@ -257,6 +305,21 @@ def test_no_network_is_made(subject: Subject, engine: docker.DockerClient) -> No
     subject.run(test)
 
 
+def test_a_network_that_is_asked_for_is_joined(subject: Subject, engine: docker.DockerClient) -> None:
+    try:
+        network = engine.networks.create(f"trajectile-test-{os.getpid()}")
+    except docker.errors.APIError as error:
+        pytest.skip(f"this engine makes no networks: {error.explanation}")
+
+    async def test(sandbox: Sandbox) -> None:
+        assert "eth0" in await said(sandbox, "cat /proc/net/dev")
+
+    try:
+        subject.run(test, sandbox_network=network.name)
+    finally:
+        network.remove()
+
+
 def test_proxies_of_the_client_do_not_reach_commands(
     subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,17 +351,3 @@ def test_a_command_that_finds_no_room_for_a_process_says_so_and_can_be_killed(su
         assert await said(sandbox, "echo on") == "on\n"
 
     subject.run(test, sandbox_pids=16)
-
-
-def test_a_paused_engine_costs_the_prompt_not_the_process(subject: Subject) -> None:
-    """The engine stands still while a container is closed: the close waits, and does its work."""
-    pid = os.environ.get("TRAJECTILE_TEST_DOCKERD")
-    if not pid:
-        pytest.skip("TRAJECTILE_TEST_DOCKERD does not say which process the engine is")
-
-    async def test(sandbox: Sandbox) -> None:
-        await said(sandbox, "true")
-        os.kill(int(pid), signal.SIGSTOP)
-        threading.Timer(3, os.kill, (int(pid), signal.SIGCONT)).start()
-
-    subject.run(test)

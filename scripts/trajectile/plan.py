@@ -143,14 +143,7 @@ def _failed_of(rows: list[Id], failed: Counter[Id]) -> dict[Id, int]:
 
 def _digest(inventory: Inventory, shards: list[Shard]) -> str:
     cut, begun = [inventory.dataset.digest.encode()], [b""]
-    files = {each.number: each for each in inventory.shards}
     for shard in shards:
         parts = cut if shard.new else begun
         parts += [repr((shard.number, len(shard.rows))).encode(), b"".join(shard.rows), b"".join(shard.withdrawn)]
-        parts += [] if shard.new else _unsaved(files[shard.number])
     return digest_of(cut)[:CUT_DIGITS] + digest_of(begun)[:CUT_DIGITS]
-
-
-def _unsaved(files: ShardFiles) -> list[Id]:
-    """Return the rows of a batch file that its journal lacks, in one order."""
-    return sorted(set(files.batch or ()) - set(files.journal or ()))

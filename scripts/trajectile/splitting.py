@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from trajectile.batch import Manifest, ManifestShard, save_batch_rows
+from trajectile.batch import Manifest, ManifestShard
 from trajectile.dataset import read_prompts
 from trajectile.errors import UserError
 from trajectile.ids import Id, Ids, make_id, remember
@@ -17,12 +17,9 @@ from trajectile.run_folder import RunFolder, write_atomic
 def write_shards(
     folder: RunFolder, plan: Plan, dataset_file: Path, *, on_bad_row: str, max_samples: int | None
 ) -> None:
-    """Write the files of the plan's new shards and make those that go on ready to be made anew."""
+    """Write the files of the plan's new shards, and the manifest."""
     prompts = read_prompts(dataset_file, on_bad_row=on_bad_row, max_samples=max_samples)
     _write_new(folder, [shard for shard in plan.shards if shard.new], prompts)
-    for shard in plan.shards:
-        if not shard.new and folder.batch(shard.number).exists():
-            save_batch_rows(folder, shard.number)
     write_atomic(folder.manifest(plan.digest), msgspec.json.encode(_manifest(plan)))
 
 

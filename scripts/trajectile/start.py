@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import msgspec
 
+from trajectile.batch import save_batch_rows
 from trajectile.checkpoint import rebuild_checkpoint
 from trajectile.console import say
 from trajectile.dataset_files import unit_of
@@ -40,6 +41,7 @@ def begin_run(run: PreparedRun, *, asks_model: bool) -> Lease:
 
 def _prepare(run: PreparedRun, asks_model: bool) -> None:
     run.folder.stop.unlink(missing_ok=True)
+    _save_batches(run)
     remove_temporaries(run.folder.root)
     backend = make_backend(run.settings, run.folder)
     backend.reap()
@@ -49,6 +51,13 @@ def _prepare(run: PreparedRun, asks_model: bool) -> None:
     rebuild_checkpoint(run.folder)
     if asks_model:
         write_first_request(run)
+
+
+def _save_batches(run: PreparedRun) -> None:
+    """Snakemake deletes the batch files it is to make: damaged ones, and those finished since the run was planned."""
+    for shard in run.plan.shards:
+        if run.folder.batch(shard.number).exists():
+            save_batch_rows(run.folder, shard.number)
 
 
 def _beat(lease: Lease) -> None:

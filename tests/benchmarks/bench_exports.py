@@ -75,6 +75,8 @@ def main(size: str, consumers: Path | None, only: tuple[str, ...]) -> None:
         small = make_run(Path(temporary) / "small", SIZES["20MB"])
         large = make_run(Path(temporary) / "large", SIZES[size])
         megabytes = (large / "trajectories.jsonl").stat().st_size / 1e6
+        if consumers:
+            rows.append(["(the run folder)", f"{megabytes:.0f}", *[""] * 5, *load(consumers, large, Path(temporary))])
         for name in only or FORMATS:
             floor, used = measure(small, name), measure(large, name)
             folder = large / "exports" / name

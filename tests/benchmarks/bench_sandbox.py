@@ -88,10 +88,8 @@ def measure(subject: Subject, repeat: int) -> list[str]:
     if not floor:
         return [*row, "", "", "", "", ""]
     least = medians(floor[1:])
-    over = result.prompt - least.prompt
-    bar = f"{over:+.3f} of {BAR_S}"
     ratios = f"{result.prompt / least.prompt:.2f}", f"{result.command / least.command:.2f}"
-    return [*row, f"{least.prompt:.3f}", ratios[0], bar, f"{least.command:.3f}", ratios[1]]
+    return [*row, f"{least.prompt:.3f}", ratios[0], str(BAR_S), f"{least.command:.3f}", ratios[1]]
 
 
 def storm(subject: Subject) -> list[str]:
@@ -139,7 +137,6 @@ def subjects(only: tuple[str, ...]) -> Iterator[list[Subject]]:
             else:
                 found.append(opened(make, Path(folder) / name))
         yield found
-        engines.forget_all()
 
 
 def opened(make: Callable[[Path], Subject], root: Path) -> Subject:

@@ -1,8 +1,7 @@
-"""The exports through the consumers' own loaders, once `python tests/consumers/run.py` has made their environments."""
+"""The exports through the consumers' own loaders, in the environments of `python tests/consumers/run.py`."""
 
 import json
 import os
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,13 +13,13 @@ from trajectile.rows import Trajectory
 from consumers.environments import python_of, run_check
 
 pytestmark = [pytest.mark.consumers, pytest.mark.timeout(900)]
-CACHE = Path(os.environ.get("TRAJECTILE_CONSUMERS", Path(tempfile.gettempdir()) / "trajectile_consumers"))
+CACHE = Path(os.environ.get("TRAJECTILE_CONSUMERS", ""))
 LINES = ["hermes", "llamafactory", "parquet"]
 
 
 def check(environment, name, *arguments):
     if not python_of(CACHE, environment).exists():
-        pytest.skip(f"no environment of {environment} in {CACHE}; tests/consumers/run.py makes it")
+        pytest.skip("set TRAJECTILE_CONSUMERS to the environments that tests/consumers/run.py made")
     counts = json.loads(run_check(CACHE, environment, name, *map(str, arguments)))
     print(f"\n{counts}")
     return counts

@@ -61,7 +61,7 @@ class Aftermath:
         shutil.copy(self.dataset.path, calm)
         folder = calm / "data" / str(settings["run_name"])
         started = Started(snakemake(2, settings), calm, folder, tag, self.work / "calm.log")
-        if started.root.wait(timeout=120):
+        if started.root.wait(timeout=240):
             self.report.broken("the run in peace failed", "see calm.log")
             return
         pairs = zip(results(self.folder), results(folder), strict=False)

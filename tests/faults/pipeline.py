@@ -14,7 +14,7 @@ from scripted_server.fixture import ScriptedServer
 from faults.evidence import count_rows, durable_rows, lines_of, prompt_of
 from faults.processes import Started, kill_all, leftovers, snakemake
 
-PATIENCE_S = 100
+PATIENCE_S = 200
 
 
 class Pipeline:

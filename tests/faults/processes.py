@@ -34,6 +34,7 @@ class Started:
 
     def __init__(self, command: list[str], work: Path, run_folder: Path, tag: str, log: Path) -> None:
         self.run_folder, self.tag = run_folder, tag
+        self._again = (command, work, run_folder, tag, log)
         self._through_runner = str(RUNNER) in command
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         with log.open("ab") as out:
@@ -45,6 +46,10 @@ class Started:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+
+    def again(self) -> "Started":
+        """Start the same command once more."""
+        return Started(*self._again)
 
     def ended(self) -> bool:
         return self.root.poll() is not None

@@ -27,7 +27,11 @@ FAULTS: list[dict[str, Any]] = [
     {"kind": "raw", "body": "no http", "times": 1},
     {"kind": "answer", "status": 400, "body": {"error": {"message": "no"}}, "times": 1},
 ]
-WEATHER = [HARD, HARD, SIGNALS, [*OUTAGES, "restart_server"], [*HARD, *SIGNALS, *OUTAGES, "freeze_shard"]]
+WEATHER = [
+    *(HARD, HARD, SIGNALS),
+    [*OUTAGES, "restart_server", "start_again", "start_again"],
+    [*HARD, *SIGNALS, *OUTAGES, "freeze_shard", "start_again"],
+]
 
 
 class Storm:

@@ -107,6 +107,12 @@ def _restart_server(scene: Scene) -> bool:
     return True
 
 
+def _start_again(scene: Scene) -> bool:
+    """What a user does who has forgotten the other window: one of the two is to be refused."""
+    scene.started.again().root.wait(timeout=240)
+    return True
+
+
 def _fill_disk(scene: Scene) -> bool:
     scene.disk.fill(leave=scene.rng.choice([0, 4 << 10, 60 << 10, 6 << 20]))
     _pause(scene, scene.rng.uniform(0.5, 5))
@@ -136,11 +142,12 @@ STRIKES: dict[str, Callable[[Scene], bool]] = {
     "ctrl_c_thrice": _to_group(signal.SIGINT, times=3),
     "term_group": _to_group(signal.SIGTERM),
     "restart_server": _restart_server,
+    "start_again": _start_again,
     "fill_disk": _fill_disk,
     **{name: _outage(name) for name in OUTAGES},
 }
 # Strikes after which no process of the run is meant to lose what it has finished, and no answer is thrown away.
-GENTLE = frozenset({"restart_server", "freeze_shard", *OUTAGES})
+GENTLE = frozenset({"start_again", "restart_server", "freeze_shard", *OUTAGES})
 # Strikes after which all processes end soon, whichever program was started, or where it was batch_runner.py.
 STOPS_ALL = frozenset({"ctrl_c", "ctrl_c_thrice", "term_group"})
 STOPS_ALL_OF_RUNNER = frozenset({"term_root", "int_root", "hup_root"})

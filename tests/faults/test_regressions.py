@@ -1,6 +1,8 @@
 """What storms have found, each as a short test of its own."""
 
+import contextlib
 import os
+import shutil
 import socket
 import subprocess
 from pathlib import Path
@@ -16,8 +18,10 @@ from trajectile.batch import Manifest
 from trajectile.ids import make_id, row_ids
 from trajectile.inventory import failed_attempts, take_inventory
 from trajectile.plan import Plan, make_plan
+from trajectile.preparation import prepare_run
 from trajectile.rows import PromptRow
 from trajectile.run_folder import remove_temporaries, write_atomic
+from trajectile.start import begin_run
 
 from faults.pipeline import pipeline
 
@@ -55,6 +59,16 @@ def test_a_start_goes_on_beside_a_shard_that_outlived_the_last_one(tmp_path: Pat
         assert run.run() == 0, run.said()
         assert run.merged() == [f"prompt {n}" for n in range(30)]
         assert set(run.asked().values()) == {1}
+
+
+def test_results_follow_the_dataset_where_snakemake_has_forgotten_all(tmp_path: Path) -> None:
+    with pipeline(tmp_path) as run:
+        run.want(*"abcd")
+        assert run.run() == 0
+        shutil.rmtree(tmp_path / ".snakemake")
+        run.want(*"dcb")
+        assert run.run() == 0
+        assert run.merged() == list("dcb") and run.asked() == dict.fromkeys("abcd", 1)
 
 
 def test_a_shard_may_get_on_between_plan_and_split(run: Run) -> None:
@@ -114,13 +128,12 @@ def test_half_written_files_of_killed_processes_are_removed(run: Run) -> None:
     assert {name for name, path in paths.items() if path.exists()} == {"alive", "far"}
 
 
-def test_rows_of_a_damaged_batch_are_saved_however_often_it_is_damaged(run: Run) -> None:
-    assert split(run, plan(run)).exit_code == 0
-    rows = [run.row(n) for n in range(5)]
-    for in_batch, in_journal in [(rows[:4], rows[1:]), (rows[1:], rows[:4])]:
-        run.batch(0, *in_batch)
-        run.journal(0, *in_journal)
-        made = plan(run)
-        assert not run.folder.manifest(made.digest).exists(), "Snakemake would not split again"
-        assert split(run, made).exit_code == 0
-        assert set(row_ids(run.folder.journal(0))) == set(ids(run.prompts))
+def test_no_batch_file_that_snakemake_is_about_to_delete_is_the_only_copy_of_a_row(tmp_path: Path) -> None:
+    with ScriptedServer(steps=0) as server, contextlib.chdir(tmp_path):
+        job = Job(tmp_path, server, ["a", "b", "c"])
+        stale = prepare_run(job.config)
+        assert job.run() == 0
+        job.folder.journal(0).unlink()
+        job.release()
+        begin_run(stale, asks_model=False).release()
+        assert set(row_ids(job.folder.journal(0))) == set(row_ids(job.folder.batch(0)))

@@ -1,11 +1,9 @@
 """One subject for each kind of sandbox; those that this machine lacks are skipped with the reason."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from sandbox_contract import engines
 from sandbox_contract.subjects import MARKERS, SUBJECTS, Subject
 
 PARAMETERS = [
@@ -23,9 +21,3 @@ def subject(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     if made.engine:
         monkeypatch.setenv("DOCKER_HOST", made.engine)
     return made
-
-
-@pytest.fixture(scope="session", autouse=True)
-def no_images_left() -> Iterator[None]:
-    yield
-    engines.forget_all()

@@ -13,7 +13,8 @@ from container_images import archive, rootfs
 from docker.errors import DockerException, NotFound
 
 PODMAN = "TRAJECTILE_TEST_PODMAN"
-REPOSITORY = "trajectile-contract"
+# The programs that a test starts use the images of that test, and no other test's.
+REPOSITORY = os.environ.setdefault("TRAJECTILE_TEST_REPOSITORY", f"trajectile-test-{os.getpid()}")
 PROGRAMS = [*rootfs.PROGRAMS, "find", "xargs", "mkfifo", "cmp"]
 MARKS = ("one", "two")
 _used: set[str | None] = set()
@@ -49,6 +50,8 @@ def roots() -> dict[str, Path]:
 def image(address: str | None, mark: str) -> str:
     """Return an image with bash that an engine has from now on."""
     tag = f"{REPOSITORY}:{mark}"
+    if not _used and REPOSITORY.endswith(f"-{os.getpid()}"):
+        atexit.register(_forget_all)
     _used.add(address)
     packed = archive.write(roots()[mark].parent / f"{mark}.tar", roots()[mark], tag, env=(f"IMAGE={mark}",))
     client(address).images.load(packed.read_bytes())
@@ -66,7 +69,7 @@ def changed(address: str | None, name: str, *changes: str) -> str:
     return tag
 
 
-def forget_all() -> None:
+def _forget_all() -> None:
     """Take the images of these tests out of the engines."""
     for address in _used:
         engine = client(address)

@@ -9,9 +9,9 @@ from trajectile.errors import PromptError
 from trajectile.sandbox.base import ExecResult, OutputBuffer, SandboxDied
 from trajectile.sandbox.docker_container import Container
 from trajectile.sandbox.docker_engine import Engine, EngineError
-from trajectile.sandbox.docker_guard import STATE
 from trajectile.sandbox.docker_options import create_options
 from trajectile.sandbox.docker_owner import remove
+from trajectile.sandbox.guard import STATE
 from trajectile.sandbox.images import Images, ImageUnavailable
 from trajectile.sandbox.shell import ShellSandbox
 from trajectile.settings import Settings
@@ -83,4 +83,4 @@ class DockerSandbox(ShellSandbox):
         if making is not None:
             with suppress(EngineError, PromptError):
                 container = await making
-                await asyncio.to_thread(remove, self._engine, container)
+                await self._engine.run(lambda: remove(self._engine, container))

@@ -9,9 +9,9 @@ from trajectile.sandbox.backend import Backend
 from trajectile.sandbox.docker import DockerSandbox
 from trajectile.sandbox.docker_engine import Engine, EngineError
 from trajectile.sandbox.docker_images import DockerImages
-from trajectile.sandbox.docker_options import binds, network_mode
 from trajectile.sandbox.docker_owner import labels, reap_containers
 from trajectile.sandbox.images import Images
+from trajectile.sandbox.reach import binds, network_mode
 from trajectile.settings import Settings
 from trajectile.stop import invocation
 

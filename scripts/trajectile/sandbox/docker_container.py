@@ -4,10 +4,10 @@ import asyncio
 
 from docker import APIClient
 
-from trajectile.sandbox.docker_command import DockerCommand
 from trajectile.sandbox.docker_engine import Engine
 from trajectile.sandbox.docker_stream import Stream
 from trajectile.sandbox.guarded import GuardedContainer
+from trajectile.sandbox.guarded_command import GuardedCommand
 
 KILLED_STATUS = 137
 KILLED, REMOVED = "the container was killed", "the container was removed"
@@ -21,14 +21,14 @@ class Container(GuardedContainer):
         super().__init__(stream, folder)
         self._engine, self._id = engine, id
 
-    async def open(self, command: DockerCommand, program: list[str]) -> Stream:
+    async def open(self, command: GuardedCommand, program: list[str]) -> Stream:
         def create(client: APIClient) -> str:
             return str(client.exec_create(self._id, program, stdin=command.stdin)["Id"])
 
         command.exec_id = await self._engine.call(create)
         return await self._engine.stream(f"/exec/{command.exec_id}/start", {"Detach": False, "Tty": False})
 
-    async def status_of(self, command: DockerCommand) -> int:
+    async def status_of(self, command: GuardedCommand) -> int:
         return await self._engine.call(lambda client: _status(client, command.exec_id))
 
     async def find_cause(self) -> str:

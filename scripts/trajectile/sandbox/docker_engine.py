@@ -74,7 +74,11 @@ class Engine:
 
     async def call(self, request: Callable[[APIClient], T]) -> T:
         """As ask, in a thread, which goes on to its end when the caller is cancelled."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self.ask, request)
+        return await self.run(lambda: self.ask(request))
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """Run what blocks in one of the engine's threads, of which there are few."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function)
 
     async def stream(self, path: str, body: dict[str, Any] | None = None) -> Stream:
         """Turn a request into a stream in both directions. EngineError where the engine refuses.

@@ -1,13 +1,12 @@
 """From settings to the options of a container: what it may do, take and see."""
 
-from pathlib import PurePosixPath
 from typing import Any, cast
 
 from docker import APIClient
 from docker.types import Healthcheck, HostConfig, LogConfig
 
-from trajectile.errors import UserError
-from trajectile.sandbox.docker_guard import GUARD, STATE
+from trajectile.sandbox.guard import GUARD, STATE
+from trajectile.sandbox.reach import binds, network_mode
 from trajectile.settings import Settings
 
 # What a shell run by root needs to do what its user expects: see to files, become others, end processes.
@@ -53,25 +52,6 @@ def create_options(client: APIClient, settings: Settings, image: str, folder: st
     return config | {"StdinOnce": True, "AttachStdin": True, "AttachStdout": True, "AttachStderr": True}
 
 
-def network_mode(network: str) -> str:
-    return "none" if network == "auto" else network
-
-
 def _tmpfs(settings: Settings) -> dict[str, str]:
     folders = dict.fromkeys(TEMPORARY, settings.sandbox_tmpfs) if settings.sandbox_read_only else {}
     return {folder: f"exec,mode=1777,size={size}" for folder, size in {STATE: STATE_BYTES, **folders}.items()}
-
-
-def binds(mounts: str) -> list[str]:
-    """Return the user's mounts as the engine takes them; UserError where they make no sense."""
-    return [_bind(mount.strip()) for mount in mounts.split(",") if mount.strip()]
-
-
-def _bind(mount: str) -> str:
-    here, _, place = mount.partition(":")
-    there, _, mode = place.partition(":")
-    if not (here.startswith("/") and there.startswith("/") and mode in ("", "ro", "rw")):
-        raise UserError(f"sandbox_mounts: {mount!r} is not accepted; expected /here:/there, or with :rw after it")
-    if PurePosixPath(there) in (PurePosixPath("/"), PurePosixPath(STATE)):
-        raise UserError(f"sandbox_mounts: {mount!r}: nothing can be put there")
-    return f"{here}:{there}:{mode or 'ro'}"

@@ -7,8 +7,8 @@ from contextlib import suppress
 from trajectile.errors import PromptError
 from trajectile.sandbox.base import OutputBuffer, SandboxDied
 from trajectile.sandbox.command import Runner, break_off, settle
-from trajectile.sandbox.docker_command import DockerCommand
-from trajectile.sandbox.docker_guard import LARGEST_MARK, SAYS_KILLED, SAYS_NO_FOLDER, SAYS_READY, launch
+from trajectile.sandbox.guard import LARGEST_MARK, SAYS_KILLED, SAYS_NO_FOLDER, SAYS_READY, launch
+from trajectile.sandbox.guarded_command import GuardedCommand
 from trajectile.sandbox.streams import ProcessStream
 
 START_TIMEOUT_S = 60.0
@@ -20,7 +20,7 @@ POLL_S = 0.05
 CAUSE_BYTES = 500
 
 
-class GuardedContainer(Runner[DockerCommand]):
+class GuardedContainer(Runner[GuardedCommand]):
     """A guard is at the other end of `stream`; commands begin in `folder`."""
 
     def __init__(self, stream: ProcessStream, folder: str) -> None:
@@ -34,7 +34,7 @@ class GuardedContainer(Runner[DockerCommand]):
         self._cut: asyncio.Future[None] = loop.create_future()
         self._lost: asyncio.Future[None] = loop.create_future()
         self._kills: dict[str, asyncio.Future[None]] = {}
-        self._commands: dict[int, DockerCommand] = {}
+        self._commands: dict[int, GuardedCommand] = {}
         self._finishing: set[asyncio.Task[None]] = set()
         self._listening = asyncio.create_task(self._listen())
 
@@ -48,15 +48,15 @@ class GuardedContainer(Runner[DockerCommand]):
         except SandboxDied as error:
             raise PromptError("sandbox_start", str(error)) from error
 
-    def begin(self, output: OutputBuffer, *, stdin: bool) -> DockerCommand:
+    def begin(self, output: OutputBuffer, *, stdin: bool) -> GuardedCommand:
         if self._lost.done():
             raise SandboxDied(self._cause)
-        command = DockerCommand(self._next_mark(), output, self._open, stdin=stdin)
+        command = GuardedCommand(self._next_mark(), output, self._open, stdin=stdin)
         self._commands[command.mark] = command
         command.pipes.ended.add_done_callback(lambda _: self._over(command))
         return command
 
-    def _over(self, command: DockerCommand) -> None:
+    def _over(self, command: GuardedCommand) -> None:
         task = asyncio.ensure_future(self._finish(command))
         self._finishing.add(task)
         task.add_done_callback(self._finishing.discard)
@@ -68,24 +68,24 @@ class GuardedContainer(Runner[DockerCommand]):
             if self._mark not in self._commands:
                 return self._mark
 
-    async def _open(self, command: DockerCommand, script: bytes) -> ProcessStream:
+    async def _open(self, command: GuardedCommand, script: bytes) -> ProcessStream:
         text = launch(setsid=self._setsid, shell=self.shell, stdin=command.stdin)
         arguments = [str(command.mark), command.token, self._folder, self.shell, script.decode()]
         return await self.open(command, ["sh", "-c", text, "sh", *arguments])
 
     @abstractmethod
-    async def open(self, command: DockerCommand, program: list[str]) -> ProcessStream:
+    async def open(self, command: GuardedCommand, program: list[str]) -> ProcessStream:
         """Run a program in the container, stderr with stdout, stdin where the command has one."""
 
     @abstractmethod
-    async def status_of(self, command: DockerCommand) -> int:
+    async def status_of(self, command: GuardedCommand) -> int:
         """How the program ended that `command` was opened with."""
 
     @abstractmethod
     async def find_cause(self) -> str:
         """How the container ended, "" while it lives."""
 
-    async def _finish(self, command: DockerCommand) -> None:
+    async def _finish(self, command: GuardedCommand) -> None:
         """An exec is over: where its status did not come with its output, its engine or its container's end tells."""
         if not command.status.done():
             with suppress(TimeoutError):
@@ -98,13 +98,13 @@ class GuardedContainer(Runner[DockerCommand]):
         self._commands.pop(command.mark, None)
         command.close()
 
-    async def _ask_status(self, command: DockerCommand) -> None:
+    async def _ask_status(self, command: GuardedCommand) -> None:
         try:
             settle(command.status, await self.status_of(command))
         except Exception as error:
             command.fail(str(error))
 
-    async def end(self, command: DockerCommand) -> None:
+    async def end(self, command: GuardedCommand) -> None:
         try:
             async with asyncio.timeout(KILL_GRACE_S):
                 await asyncio.wait([command.begun, command.pipes.ended], return_when=asyncio.FIRST_COMPLETED)

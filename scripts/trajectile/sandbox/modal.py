@@ -8,7 +8,7 @@ from modal.exception import AuthError, Error, ImageBuildError, NotFoundError, Re
 
 from trajectile.errors import FatalError, PromptError
 from trajectile.sandbox.base import ExecResult, OutputBuffer, SandboxDied
-from trajectile.sandbox.docker_guard import GUARD, STATE
+from trajectile.sandbox.guard import GUARD, STATE
 from trajectile.sandbox.images import ImageUnavailable
 from trajectile.sandbox.modal_container import ModalContainer, ModalStream
 from trajectile.sandbox.shell import ShellSandbox

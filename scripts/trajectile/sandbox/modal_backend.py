@@ -9,7 +9,7 @@ from trajectile.rows import PromptRow
 from trajectile.run_folder import RunFolder
 from trajectile.sandbox.backend import Backend
 from trajectile.sandbox.base import Sandbox
-from trajectile.sandbox.docker_options import network_mode
+from trajectile.sandbox.reach import network_mode
 from trajectile.sandbox.scratch import start_time
 from trajectile.settings import Settings
 

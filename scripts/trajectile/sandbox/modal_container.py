@@ -8,8 +8,8 @@ import modal
 from modal.container_process import ContainerProcess
 from modal.exception import Error
 
-from trajectile.sandbox.docker_command import DockerCommand
 from trajectile.sandbox.guarded import GuardedContainer
+from trajectile.sandbox.guarded_command import GuardedCommand
 from trajectile.sandbox.streams import ProcessStream
 
 # Modal takes 2 MiB between two calls of drain.
@@ -61,13 +61,13 @@ class ModalContainer(GuardedContainer):
         self._sandbox = sandbox
         self._streams: dict[str, ModalStream] = {}
 
-    async def open(self, command: DockerCommand, program: list[str]) -> ModalStream:
+    async def open(self, command: GuardedCommand, program: list[str]) -> ModalStream:
         stream = ModalStream(await self._sandbox.exec.aio(*program, text=False))
         self._streams[command.token] = stream
         command.gone.add_done_callback(lambda _: self._streams.pop(command.token, None))
         return stream
 
-    async def status_of(self, command: DockerCommand) -> int:
+    async def status_of(self, command: GuardedCommand) -> int:
         return await self._streams[command.token].status()
 
     async def find_cause(self) -> str:

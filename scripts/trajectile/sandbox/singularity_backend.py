@@ -10,8 +10,8 @@ from trajectile.run_folder import RunFolder
 from trajectile.sandbox import apptainer, singularity
 from trajectile.sandbox.apptainer import Limits, Options
 from trajectile.sandbox.backend import Backend
-from trajectile.sandbox.docker_options import binds, network_mode
 from trajectile.sandbox.images import Images
+from trajectile.sandbox.reach import binds, network_mode
 from trajectile.sandbox.sif import SifStore
 from trajectile.sandbox.singularity import SingularitySandbox
 from trajectile.settings import Settings

@@ -40,9 +40,21 @@ def grep(path: str, arguments: Arguments) -> str:
     only = f"-name {shlex.quote(arguments['file_glob'])} " if arguments.get("file_glob") else ""
     return (
         f"{_checked(path)}grep {syntax} -e {pattern} /dev/null; [ $? -le 1 ] || exit {BAD_PATTERN}; "
-        f"{_walk(path)} {only}-print0 2>/dev/null | LC_ALL=C sort -z | "
-        f"xargs -0 -r grep -HnIsZ {syntax} -e {pattern} -- 2>/dev/null; exit 0"
+        f"matches() {{ if grep -IZ -e x /dev/null; [ $? -le 1 ]; then {_gnu(syntax, pattern)}; "
+        f"else {_other(syntax, pattern)}; fi; }} 2>/dev/null; "
+        f"{_walk(path)} {only}-print0 2>/dev/null | LC_ALL=C sort -z | matches; exit 0"
     )
+
+
+def _gnu(syntax: str, pattern: str) -> str:
+    return f"xargs -0 -r grep -HnIsZ {syntax} -e {pattern} --"
+
+
+def _other(syntax: str, pattern: str) -> str:
+    """busybox's grep cannot end a name in NUL."""
+    lines = f'grep -n {syntax} -e {pattern} -- "$file" | while IFS= read -r line'
+    each = f'for file; do {lines}; do printf "%s\\0%s\\n" "$file" "$line"; done; done'
+    return f"xargs -0 -r sh -c {shlex.quote(each)} sh"
 
 
 def find(path: str, pattern: str) -> str:

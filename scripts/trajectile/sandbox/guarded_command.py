@@ -1,4 +1,4 @@
-"""One command in a container of an engine: an exec of its own, its input, its output, its status."""
+"""One command in a guarded container: a program of its own, its input, its output, its status."""
 
 import asyncio
 import secrets
@@ -9,7 +9,7 @@ from trajectile.sandbox.base import OutputBuffer
 from trajectile.sandbox.command import Command, settle
 from trajectile.sandbox.streams import ProcessStream
 
-Opener = Callable[["DockerCommand", bytes], Awaitable[ProcessStream]]
+Opener = Callable[["GuardedCommand", bytes], Awaitable[ProcessStream]]
 
 
 class ExecOutput:
@@ -79,7 +79,7 @@ class ExecPipes:
             self._stream.result().close()
 
 
-class DockerCommand(Command):
+class GuardedCommand(Command):
     """`mark` is what its processes bear; `opener` starts the exec; `begun` comes true when the mark is set.
 
     `problem` says why there is no exec, where there is none.
