@@ -13,8 +13,10 @@ from container_images import archive, rootfs
 from docker.errors import DockerException, NotFound
 
 PODMAN = "TRAJECTILE_TEST_PODMAN"
-# The programs that a test starts use the images of that test, and no other test's.
+ROOTS = "TRAJECTILE_TEST_ROOTS"
+# The programs that a test starts use what this process made, and may be killed: they make nothing.
 REPOSITORY = os.environ.setdefault("TRAJECTILE_TEST_REPOSITORY", f"trajectile-test-{os.getpid()}")
+IS_FIRST = REPOSITORY.endswith(f"-{os.getpid()}")
 PROGRAMS = [*rootfs.PROGRAMS, "find", "xargs", "mkfifo", "cmp"]
 MARKS = ("one", "two")
 _used: set[str | None] = set()
@@ -41,8 +43,11 @@ def podman() -> str | None:
 @cache
 def roots() -> dict[str, Path]:
     """Return folders with a small Linux system each, told apart by /etc/mark."""
+    if not IS_FIRST:
+        return {mark: Path(os.environ[ROOTS]) / mark for mark in MARKS}
     folder = Path(tempfile.mkdtemp(prefix="trajectile-roots-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ[ROOTS] = str(folder)
     return {mark: rootfs.make(folder / mark, mark, PROGRAMS) for mark in MARKS}
 
 
@@ -50,7 +55,9 @@ def roots() -> dict[str, Path]:
 def image(address: str | None, mark: str) -> str:
     """Return an image with bash that an engine has from now on."""
     tag = f"{REPOSITORY}:{mark}"
-    if not _used and REPOSITORY.endswith(f"-{os.getpid()}"):
+    if not IS_FIRST:
+        return tag
+    if not _used:
         atexit.register(_forget_all)
     _used.add(address)
     packed = archive.write(roots()[mark].parent / f"{mark}.tar", roots()[mark], tag, env=(f"IMAGE={mark}",))
