@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import click
+import jsonlines
 from trajectile.journal import ENCODER
 from trajectile.results.command import Step, read_identity, run_folder_option
 from trajectile.results.filters import discards, reason_words, reasoning_is_required
@@ -28,9 +29,9 @@ def main(run_folder: Path, require_reasoning: str, reasoning_disabled: bool) -> 
     tools = frozenset(read_identity(folder).tools)
     required = reasoning_is_required(require_reasoning, reasoning_disabled)
     total, reasons = 0, Counter[str]()
-    with replacing(folder.discarded) as out:
+    with replacing(folder.discarded) as out, jsonlines.Writer(out, dumps=ENCODER.encode) as writer:
         for discard in discards(FinishedRows(folder), tools, require_reasoning=required):
-            out.write(ENCODER.encode(discard) + b"\n")
+            writer.write(discard)
             total += 1
             reasons.update(reason_words(discard.reasons))
     click.echo(f"filter_trajectories: discarded {counted(total, dict(reasons.most_common()))}")

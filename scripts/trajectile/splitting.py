@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import jsonlines
 import msgspec
 
 from trajectile.batch import Manifest, ManifestShard
@@ -11,7 +12,7 @@ from trajectile.errors import UserError
 from trajectile.ids import Id, Ids, make_id, remember
 from trajectile.plan import Plan, Shard
 from trajectile.rows import PromptRow
-from trajectile.run_folder import RunFolder, write_atomic
+from trajectile.run_folder import RunFolder, replacing, write_atomic
 
 
 def write_shards(
@@ -27,8 +28,11 @@ def _write_new(folder: RunFolder, shards: list[Shard], prompts: Iterator[PromptR
     """Stream the dataset once; new shards hold rows in dataset order, one after the other."""
     for shard in shards:
         wanted = dict.fromkeys(shard.rows)
-        rows = _take(wanted, prompts)
-        write_atomic(folder.shard(shard.number), b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+        with (
+            replacing(folder.shard(shard.number)) as out,
+            jsonlines.Writer(out, dumps=msgspec.json.encode) as writer,
+        ):
+            writer.write_all(_take(wanted, prompts))
         remember(folder, folder.shard(shard.number), Ids(shard.rows, ""))
 
 
