@@ -82,10 +82,10 @@ def _build(source: str, target: Path, progress: Progress) -> str:
     command = [apptainer.binary(), "build", "--force", str(target), source]
     with target.with_name(f"{target.name}.log").open("w+b") as log, _running(command, log.fileno()) as process:
         Path(log.name).unlink()
-        while process.poll() is None:
+        while process.returncode is None:
+            progress(f"building {target.name[1:].rpartition('.')[0]}")
             with suppress(subprocess.TimeoutExpired):
                 process.wait(PROGRESS_S)
-            progress(f"building {target.name[1:].rpartition('.')[0]}")
         log.seek(0)
         return _reason(to_text(log.read())) if process.returncode else ""
 
