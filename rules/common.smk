@@ -6,7 +6,7 @@ import sys
 sys.path.insert(0, f"{workflow.basedir}/scripts")
 
 from snakemake.exceptions import WorkflowError
-from trajectile.workflow import (
+from trajectile.planning.workflow import (
     Targets,
     begin,
     end,

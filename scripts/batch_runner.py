@@ -3,7 +3,7 @@
 Example: python scripts/batch_runner.py --dataset_file=data/prompts.jsonl --batch_size=10 --run_name=my_run
 """
 
-from trajectile.cli import main
+from trajectile.command_line.cli import main
 
 if __name__ == "__main__":
     main(prog_name="batch_runner.py")

@@ -19,14 +19,14 @@ from trajectile.errors import UserError
 @click.option("--manifest", type=click.Path(exists=True, path_type=Path), required=True, help="The plan, as split.")
 @click.option("--report", type=click.Path(path_type=Path), required=True, help="File to write what was found to.")
 def main(run_folder: Path, manifest: Path, report: Path) -> None:
-    from trajectile.batch import Manifest
-    from trajectile.identity import record_images
-    from trajectile.image_check import check_images, summary, wanted_images
-    from trajectile.run_folder import RunFolder, write_atomic
+    from trajectile.configuration.settings import read_settings
+    from trajectile.planning.image_check import check_images, summary, wanted_images
+    from trajectile.run_folder.batch import Manifest
+    from trajectile.run_folder.identity import record_images
+    from trajectile.run_folder.paths import RunFolder, write_atomic
+    from trajectile.run_folder.stop import invocation
     from trajectile.sandbox.factory import make_backend
     from trajectile.sandbox.images import Images
-    from trajectile.settings import read_settings
-    from trajectile.stop import invocation
 
     with explained():
         folder = RunFolder(run_folder)

@@ -6,7 +6,7 @@ import click
 import msgspec
 from trajectile.results.command import Step, run_folder_option
 from trajectile.results.verdict import drop_copied_journals, judge, last_lines, read_statistics
-from trajectile.run_folder import RunFolder, write_atomic
+from trajectile.run_folder.paths import RunFolder, write_atomic
 
 
 @click.command(cls=Step)

@@ -17,7 +17,7 @@ from trajectile.results.command import (
 )
 from trajectile.results.statistics import read_run, statistics_of
 from trajectile.results.tables import print_tables
-from trajectile.run_folder import RunFolder, replacing, write_atomic
+from trajectile.run_folder.paths import RunFolder, replacing, write_atomic
 
 
 @click.command(cls=Step)

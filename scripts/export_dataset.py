@@ -7,7 +7,7 @@ from trajectile.exports.exporting import Summary, export
 from trajectile.exports.formats import FORMATS
 from trajectile.exports.selection import Options
 from trajectile.results.command import Step, run_folder_option
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.paths import RunFolder
 
 
 @click.command(cls=Step)

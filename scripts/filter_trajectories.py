@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 import jsonlines
-from trajectile.journal import ENCODER
 from trajectile.results.command import Step, read_identity, run_folder_option
 from trajectile.results.filters import discards, reason_words, reasoning_is_required
 from trajectile.results.sources import FinishedRows
 from trajectile.results.tables import counted
-from trajectile.run_folder import RunFolder, replacing
+from trajectile.run_folder.journal import ENCODER
+from trajectile.run_folder.paths import RunFolder, replacing
 
 
 @click.command(cls=Step)

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from trajectile.report.building import make_report
 from trajectile.results.command import Step, run_folder_option
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.paths import RunFolder
 
 
 @click.command(cls=Step, help=__doc__)

@@ -13,7 +13,7 @@ from trajectile.results.command import (
     run_folder_option,
 )
 from trajectile.results.merge import merge, scan
-from trajectile.run_folder import RunFolder, replacing
+from trajectile.run_folder.paths import RunFolder, replacing
 
 
 @click.command(cls=Step)

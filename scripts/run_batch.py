@@ -21,8 +21,8 @@ from trajectile.console import explained, log_to_stderr
 @click.option("--shard", type=click.IntRange(min=0), required=True, help="Number of the shard.")
 @click.option("--manifest", type=click.Path(exists=True, path_type=Path), required=True, help="The plan, as split.")
 def main(run_folder: Path, shard: int, manifest: Path) -> None:
-    from trajectile.execution import Execution
-    from trajectile.run_folder import RunFolder
+    from trajectile.run_folder.paths import RunFolder
+    from trajectile.shard.execution import Execution
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends with 130 before the shard listens, as SIGTERM does with 143
     with explained():

@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 from trajectile.console import explained
 from trajectile.errors import UserError
-from trajectile.inventory import failed_attempts, remember_all, take_inventory
-from trajectile.plan import CUT_DIGITS, make_plan
-from trajectile.run_folder import RunFolder
-from trajectile.splitting import write_shards
+from trajectile.planning.inventory import failed_attempts, remember_all, take_inventory
+from trajectile.planning.plan import CUT_DIGITS, make_plan
+from trajectile.planning.splitting import write_shards
+from trajectile.run_folder.paths import RunFolder
 
 
 @click.command(help=__doc__)

@@ -18,17 +18,17 @@ from typing import Any
 import msgspec
 from results_files import lines_of
 from scripted_server.fixture import ScriptedServer
-from trajectile.execution import STOP_SIGNALS, Execution
-from trajectile.ids import make_id
-from trajectile.inventory import remember_all, take_inventory
-from trajectile.journal import TRAJECTORY, Failure, records
-from trajectile.lease import Lease
-from trajectile.plan import Plan
-from trajectile.preparation import prepare_run
+from trajectile.planning.inventory import remember_all, take_inventory
+from trajectile.planning.plan import Plan
+from trajectile.planning.preparation import prepare_run
+from trajectile.planning.splitting import write_shards
+from trajectile.planning.start import begin_run
 from trajectile.rows import PromptRow, Trajectory
-from trajectile.run_folder import RunFolder
-from trajectile.splitting import write_shards
-from trajectile.start import begin_run
+from trajectile.run_folder.ids import make_id
+from trajectile.run_folder.journal import TRAJECTORY, Failure, records
+from trajectile.run_folder.lease import Lease
+from trajectile.run_folder.paths import RunFolder
+from trajectile.shard.execution import STOP_SIGNALS, Execution
 
 ROOT = Path(__file__).parents[1]
 RUN_BATCH = ROOT / "scripts" / "run_batch.py"

@@ -9,8 +9,8 @@ import msgspec
 from compute_statistics import main as compute_statistics
 from filter_trajectories import main as filter_trajectories
 from results_files import Run, failure, invoke
-from trajectile.identity import Identity
 from trajectile.rows import ReasoningStats, ToolCall, ToolStat, Trajectory, Turn, Usage
+from trajectile.run_folder.identity import Identity
 
 TOOLS = ["terminal", "read_file", "write_file", "patch", "search_files", "web_search", "process"]
 ENDS = ["finished"] * 12 + ["max_turns", "max_turns", "context_overflow", "invalid_tool_calls", "time_limit"]

@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 import orjson
 from click.testing import CliRunner, Result
-from trajectile.dataset import read_prompts
-from trajectile.journal import ENCODER, Failure
+from trajectile.dataset.prompts import read_prompts
 from trajectile.rows import (
     Metadata,
     PromptRow,
@@ -18,7 +17,8 @@ from trajectile.rows import (
     Turn,
     Usage,
 )
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.journal import ENCODER, Failure
+from trajectile.run_folder.paths import RunFolder
 
 TOOLS = ["read_file", "terminal"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from helpers import Recorder
 from scripted_server.fixture import ScriptedServer
-from trajectile.agent import Agent, Limits
-from trajectile.episode import tool_stats
+from trajectile.agent.episode import tool_stats
+from trajectile.agent.loop import Agent, Limits
 from trajectile.errors import PromptError
 from trajectile.model.client import ModelClient
 from trajectile.model.errors import NoCredit

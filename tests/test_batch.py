@@ -3,10 +3,10 @@ from pathlib import Path
 import msgspec
 import pytest
 from results_files import Run
-from trajectile.batch import finished_rows, rows_to_run, save_batch_rows, write_batch
-from trajectile.ids import make_id
-from trajectile.inventory import remember_batch
+from trajectile.planning.inventory import remember_batch
 from trajectile.rows import PromptRow
+from trajectile.run_folder.batch import finished_rows, rows_to_run, save_batch_rows, write_batch
+from trajectile.run_folder.ids import make_id
 
 PROMPTS = ["a", "b", "same", "same", "c"]
 

@@ -14,10 +14,10 @@ import psutil
 import pytest
 from click.testing import CliRunner, Result
 from scripted_server.fixture import ScriptedServer
-from trajectile.cli import main
-from trajectile.identity import new_identity, write_identity
-from trajectile.run_folder import RunFolder
-from trajectile.settings import load_settings
+from trajectile.command_line.cli import main
+from trajectile.configuration.settings import load_settings
+from trajectile.run_folder.identity import new_identity, write_identity
+from trajectile.run_folder.paths import RunFolder
 
 ROOT = Path(__file__).parents[1]
 BATCH_RUNNER = [sys.executable, str(ROOT / "scripts" / "batch_runner.py")]

@@ -2,7 +2,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from trajectile.calls import CheckedCall, Outcome, check_calls, parse_arguments, perform, wire_calls
+from trajectile.agent.calls import CheckedCall, Outcome, check_calls, parse_arguments, perform, wire_calls
 from trajectile.rows import ToolCall
 from trajectile.sandbox.local import LocalSandbox
 from trajectile.tools.tool import Tool, ToolContext, as_json, parameters

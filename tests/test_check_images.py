@@ -18,7 +18,7 @@ from helpers import Job
 from sandbox_contract import engines
 from scripted_server.fixture import ScriptedServer
 from test_images import Folder
-from trajectile.image_check import CheckedImage, check_images, summary
+from trajectile.planning.image_check import CheckedImage, check_images, summary
 from trajectile.sandbox.images import Images
 
 

@@ -4,8 +4,8 @@ from check_run import main
 from compute_statistics import main as compute
 from filter_trajectories import main as filter_rows
 from results_files import Run, failure, invoke
-from trajectile.lease import Lease
 from trajectile.results.verdict import Verdict
+from trajectile.run_folder.lease import Lease
 
 
 @pytest.fixture

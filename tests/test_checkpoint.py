@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trajectile.checkpoint import merge_ranges, read_checkpoint, rebuild_checkpoint, update_checkpoint
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.checkpoint import merge_ranges, read_checkpoint, rebuild_checkpoint, update_checkpoint
+from trajectile.run_folder.paths import RunFolder
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 from helpers import Job
 from scripted_server.fixture import ScriptedServer
 from test_batch_runner import DATASET, SNAKEMAKE, Project, environment, folder
-from trajectile.cli import main
+from trajectile.command_line.cli import main
+from trajectile.planning.workflow import is_dry_run
 from trajectile.sandbox.scratch import start_time, unused
-from trajectile.workflow import is_dry_run
 
 __all__ = ["folder"]
 ENDED = "1 of 2 done, 0 running, 0 waiting for the server, 1 failed, 0 discarded"

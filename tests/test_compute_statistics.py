@@ -3,10 +3,10 @@ import pytest
 from compute_statistics import main
 from filter_trajectories import main as filter_rows
 from results_files import Run, failure, invoke, lines_of
-from trajectile.journal import Failure
 from trajectile.results.shape import Statistics
 from trajectile.results.verdict import read_statistics
 from trajectile.rows import ToolStat
+from trajectile.run_folder.journal import Failure
 
 
 @pytest.fixture

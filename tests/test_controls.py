@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 from helpers import Job, Recorder
-from trajectile.controls import request_controls
+from trajectile.agent.controls import request_controls
+from trajectile.configuration.settings import load_settings
 from trajectile.errors import UserError
-from trajectile.settings import load_settings
 
 EXAMPLES = Path(__file__).parents[1] / "config" / "examples"
 FIELDS = {"model", "messages", "tools"}

@@ -1,5 +1,5 @@
 import pytest
-from trajectile.conversation import start_messages, to_message, to_turns
+from trajectile.agent.conversation import start_messages, to_message, to_turns
 from trajectile.rows import ToolCall, Turn
 
 CALL = {"id": "c", "type": "function", "function": {"name": "terminal", "arguments": "{}"}}

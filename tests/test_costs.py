@@ -9,12 +9,12 @@ import pytest
 from helpers import Job, Recorder, text_of
 from scripted_server.fixture import ScriptedServer
 from trajectile.errors import UserError
-from trajectile.estimate import estimate
 from trajectile.model.settings import ModelSettings
 from trajectile.model.usage import read_usage
-from trajectile.preparation import prepare_run
-from trajectile.spending import Purse, open_purse
-from trajectile.times import read_times
+from trajectile.planning.estimate import estimate
+from trajectile.planning.preparation import prepare_run
+from trajectile.run_folder.spending import Purse, open_purse
+from trajectile.run_folder.times import read_times
 
 PRICES = {"price_prompt_per_million": 1.0, "price_completion_per_million": 100.0}
 CALL = {"name": "terminal", "arguments": {"command": "true"}}

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trajectile.dataset import read_ids, read_prompts
+from trajectile.dataset.prompts import read_ids, read_prompts
 from trajectile.errors import UserError
-from trajectile.ids import make_id
 from trajectile.notes import SHOWN, Notes, remarks
 from trajectile.rows import PromptRow
+from trajectile.run_folder.ids import make_id
 
 TURNS = [{"from": "human", "value": "hi"}]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow
 import pytest
 from pyarrow import parquet
-from trajectile.dataset_files import read_raw, unit_of
+from trajectile.dataset.files import read_raw, unit_of
 from trajectile.errors import UserError
 
 BOM = b"\xef\xbb\xbf"

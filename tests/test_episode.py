@@ -7,18 +7,18 @@ import msgspec
 import pytest
 from helpers import Recorder, without_times
 from scripted_server.fixture import ScriptedServer
-from trajectile.episode import EpisodeSettings, reasoning_stats, run_episode, tool_stats
+from trajectile.agent.episode import EpisodeSettings, reasoning_stats, run_episode, tool_stats
+from trajectile.agent.prefill import load_prefill
+from trajectile.configuration.settings import load_settings
+from trajectile.dataset.work import prompt_key
 from trajectile.errors import PromptError
-from trajectile.journal import TRAJECTORY, decode, encode
 from trajectile.model.client import ModelClient
 from trajectile.model.settings import ModelSettings
-from trajectile.prefill import load_prefill
 from trajectile.rows import PromptRow, ReasoningStats, ToolCall, ToolStat, Trajectory, Turn
+from trajectile.run_folder.journal import TRAJECTORY, decode, encode
 from trajectile.sandbox.base import Sandbox
 from trajectile.sandbox.local import LocalSandbox
-from trajectile.settings import load_settings
 from trajectile.tools.distributions import Distribution
-from trajectile.work import prompt_key
 
 OFFERED = {"terminal": 100.0, "file": 100.0}
 STYLES = ("reasoning", "reasoning_content", "reasoning_details", "think", "scratchpad", "unopened")

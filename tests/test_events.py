@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from helpers import Job
 from scripted_server.fixture import ScriptedServer
-from trajectile.events import preview, preview_chars
+from trajectile.agent.events import preview, preview_chars
 
 TOOL = {"name": "terminal", "arguments": {"command": "echo seen; echo"}}
 LONG = "Count\nthe files " + "x" * 200

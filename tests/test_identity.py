@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trajectile.configuration.settings import Settings, load_settings
 from trajectile.errors import UserError
-from trajectile.identity import Identity, new_identity, read_identity, settle, write_identity
-from trajectile.run_folder import RunFolder
-from trajectile.settings import Settings, load_settings
+from trajectile.run_folder.identity import Identity, new_identity, read_identity, settle, write_identity
+from trajectile.run_folder.paths import RunFolder
 
 BASE = {"model": "a", "base_url": "http://one.example/v1", "run_name": "r", "max_samples": 10}
 

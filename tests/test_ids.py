@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from results_files import Run
-from trajectile.ids import ID_BYTES, Ids, digest_of, make_id, remember, remembered, row_ids, unpack
+from trajectile.run_folder.ids import ID_BYTES, Ids, digest_of, make_id, remember, remembered, row_ids, unpack
 
 IDS = [make_id("ab" * 32, 0), make_id("ab" * 32, 1), make_id("01" * 32, 70_000)]
 

@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 from results_files import Run, failure
-from trajectile.ids import Ids, make_id, remember
-from trajectile.inventory import (
+from trajectile.planning.inventory import (
     Inventory,
     batch_ids,
     failed_attempts,
@@ -12,6 +11,7 @@ from trajectile.inventory import (
     shard_ids,
     take_inventory,
 )
+from trajectile.run_folder.ids import Ids, make_id, remember
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from helpers import largest_file
-from trajectile.journal import FAILURE, Appender, Failure, decode, encode, records, row_lines
+from trajectile.run_folder.journal import FAILURE, Appender, Failure, decode, encode, records, row_lines
 
 LINE_BREAKS = "\u2028 \u2029 \u0085 \x0b \x0c \r\n \r"
 

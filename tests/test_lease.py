@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import psutil
 import pytest
-from trajectile.lease import SILENCE_S, Lease, LeaseLost, Owner, living_owner, read_owner
+from trajectile.run_folder.lease import SILENCE_S, Lease, LeaseLost, Owner, living_owner, read_owner
 
 
 @pytest.fixture

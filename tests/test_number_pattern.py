@@ -2,7 +2,7 @@ import random
 import re
 
 import pytest
-from trajectile.number_pattern import number_pattern
+from trajectile.planning.number_pattern import number_pattern
 
 SOME = random.Random(1).sample(range(3000), 700)
 

@@ -5,9 +5,9 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner
-from trajectile.cli import main
-from trajectile.options import SnakemakeCommand, setting_options
-from trajectile.schema import schema
+from trajectile.command_line.cli import main
+from trajectile.command_line.options import SnakemakeCommand, setting_options
+from trajectile.configuration.schema import schema
 
 OWN = {"num_workers", "resume", "dry_run", "status", "watch", "clean", "list_distributions", "api_key"}
 

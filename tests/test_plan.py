@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from trajectile.ids import KEY_BYTES, Id, Ids, make_id
-from trajectile.inventory import Inventory, ShardFiles
-from trajectile.plan import Plan, Shard, make_plan, missing_rows
+from trajectile.planning.inventory import Inventory, ShardFiles
+from trajectile.planning.plan import Plan, Shard, make_plan, missing_rows
+from trajectile.run_folder.ids import KEY_BYTES, Id, Ids, make_id
 
 
 def key_of(text: str) -> str:

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from trajectile.agent.prefill import load_prefill
 from trajectile.errors import UserError
-from trajectile.prefill import load_prefill
 
 
 def test_no_file_means_no_messages() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from trajectile.errors import UserError
-from trajectile.preparation import PreparedRun, prepare_run, refuse_misread_name
+from trajectile.planning.preparation import PreparedRun, prepare_run, refuse_misread_name
 
 
 @pytest.fixture(autouse=True)

@@ -13,14 +13,14 @@ import pytest
 from helpers import Job, wait_until
 from rich.console import Console
 from scripted_server.fixture import ScriptedServer
-from trajectile.journal import Failure, encode
 from trajectile.progress.follow import Lines as NewLines
 from trajectile.progress.reader import RunReader
 from trajectile.progress.standing import Standing
 from trajectile.progress.watch import Lines, LiveTable, beside, keep_showing
 from trajectile.progress.words import duration, one_line, rows, short
 from trajectile.rows import Usage
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.journal import Failure, encode
+from trajectile.run_folder.paths import RunFolder
 
 TOOL = {"name": "terminal", "arguments": {"command": "true"}}
 

@@ -15,8 +15,8 @@ from helpers import Job, id_of, kill, own_signals, text_of, wait_until
 from results_files import trajectory
 from run_batch import main
 from scripted_server.fixture import ScriptedServer
-from trajectile.journal import encode
-from trajectile.lease import Lease
+from trajectile.run_folder.journal import encode
+from trajectile.run_folder.lease import Lease
 
 
 @pytest.fixture(scope="module")

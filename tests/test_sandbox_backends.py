@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from container_images import archive, rootfs
+from trajectile.configuration.settings import load_settings
 from trajectile.errors import FatalError, PromptError, UserError
 from trajectile.rows import PromptRow
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.paths import RunFolder
 from trajectile.sandbox import sif
 from trajectile.sandbox.backend import Backend
 from trajectile.sandbox.factory import make_backend
-from trajectile.settings import load_settings
 
 needs_engine = pytest.mark.skipif(
     not (shutil.which("apptainer") or shutil.which("singularity")),

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from trajectile.configuration.schema import read_value, schema
+from trajectile.configuration.settings import Settings, frozen_settings, load_settings, settings_digest
 from trajectile.errors import UserError
-from trajectile.schema import read_value, schema
-from trajectile.settings import Settings, frozen_settings, load_settings, settings_digest
 
 
 def test_the_schema_and_the_typed_settings_have_the_same_names() -> None:

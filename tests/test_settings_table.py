@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import yaml
-from trajectile.schema import schema
-from trajectile.settings_table import settings_table, with_table
+from trajectile.command_line.settings_table import settings_table, with_table
+from trajectile.configuration.schema import schema
 
 CONFIG = Path(__file__).parents[1] / "config"
 
@@ -13,7 +13,7 @@ CONFIG = Path(__file__).parents[1] / "config"
 def test_the_table_in_the_readme_is_current() -> None:
     text = (CONFIG / "README.md").read_text(encoding="utf-8")
     assert settings_table() in text and with_table(text) == text, (
-        "run: PYTHONPATH=scripts python -m trajectile.settings_table config/README.md"
+        "run: PYTHONPATH=scripts python -m trajectile.command_line.settings_table config/README.md"
     )
 
 

@@ -13,16 +13,16 @@ import msgspec
 import pytest
 from helpers import Job, Recorder, id_of, largest_file, text_of, without_times
 from scripted_server.fixture import ScriptedServer
-from trajectile.episode import EpisodeSettings
-from trajectile.journal import encode
-from trajectile.lease import Lease, Owner
+from trajectile.agent.episode import EpisodeSettings
+from trajectile.configuration.settings import load_settings
 from trajectile.model.client import ModelClient
 from trajectile.model.settings import ModelSettings
 from trajectile.rows import PromptRow, ToolStat
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.journal import encode
+from trajectile.run_folder.lease import Lease, Owner
+from trajectile.run_folder.paths import RunFolder
 from trajectile.sandbox.base import Sandbox
-from trajectile.settings import load_settings
-from trajectile.shard import ShardRun
+from trajectile.shard.engine import ShardRun
 from trajectile.tools.distributions import Distribution
 
 PROMPTS = [f"task {n}" for n in range(6)]

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 from results_files import Run, lines_of
 from split_dataset import main
-from trajectile.batch import Manifest
-from trajectile.inventory import failed_attempts, take_inventory
-from trajectile.plan import Plan, make_plan
+from trajectile.planning.inventory import failed_attempts, take_inventory
+from trajectile.planning.plan import Plan, make_plan
 from trajectile.rows import PromptRow
+from trajectile.run_folder.batch import Manifest
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ import msgspec
 import pytest
 from helpers import Job
 from scripted_server.fixture import ScriptedServer
+from trajectile.configuration.settings import Settings
 from trajectile.errors import FatalError, UserError
-from trajectile.lease import Lease, read_owner
-from trajectile.preparation import prepare_run
+from trajectile.planning.preparation import prepare_run
+from trajectile.planning.start import begin_run
+from trajectile.run_folder.lease import Lease, read_owner
+from trajectile.run_folder.stop import mark_stop, stopped
 from trajectile.sandbox.scratch import start_time, unused
-from trajectile.settings import Settings
-from trajectile.start import begin_run
-from trajectile.stop import mark_stop, stopped
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
+from trajectile.dataset.starts import BadStart, start_turns
 from trajectile.rows import ToolCall, Turn
-from trajectile.starts import BadStart, start_turns
 
 
 def test_a_text_is_one_turn_kept_as_it_is() -> None:

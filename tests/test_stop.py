@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from helpers import ROOT, Job
 from scripted_server.fixture import ScriptedServer
-from trajectile import workflow
-from trajectile.lease import Lease
-from trajectile.preparation import prepare_run
-from trajectile.run_folder import RunFolder
-from trajectile.stop import invocation, mark_stop, stopped
+from trajectile.planning import workflow
+from trajectile.planning.preparation import prepare_run
+from trajectile.run_folder.lease import Lease
+from trajectile.run_folder.paths import RunFolder
+from trajectile.run_folder.stop import invocation, mark_stop, stopped
 
 
 @pytest.fixture

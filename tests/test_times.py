@@ -2,7 +2,7 @@ import time
 from pathlib import Path
 
 import pytest
-from trajectile.times import Clock, read_times
+from trajectile.run_folder.times import Clock, read_times
 
 
 def test_each_attempt_is_a_session_that_grows_with_each_beat(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from report_files import HOSTILE, finish, make_run
 from trajectile.report.building import make_report
 from trajectile.results.sources import FinishedRows
 from trajectile.rows import Trajectory
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.paths import RunFolder
 
 pytestmark = pytest.mark.browser
 ROWS = 10_000

@@ -15,9 +15,9 @@ from typing import Any
 import orjson
 from measuring import ROOT
 from openai import AsyncOpenAI, DefaultAioHttpClient
-from trajectile.conversation import to_message
-from trajectile.journal import TRAJECTORY, records
+from trajectile.agent.conversation import to_message
 from trajectile.rows import Trajectory
+from trajectile.run_folder.journal import TRAJECTORY, records
 from trajectile.tools.registry import schemas, tools_of
 
 assert ROOT

@@ -51,8 +51,8 @@ class Shard(NamedTuple):
         ]
 
     def engine_s(self) -> float:
-        from trajectile.run_folder import RunFolder
-        from trajectile.times import read_times
+        from trajectile.run_folder.paths import RunFolder
+        from trajectile.run_folder.times import read_times
 
         ((start, end),) = read_times(RunFolder(self.folder).times(0)).sessions
         return end - start
@@ -66,9 +66,9 @@ def script(command: dict[str, Any], latency: float) -> dict[str, Any]:
 
 def cut_shard(base_url: str, prompts: int, concurrency: int) -> Shard:
     """Make a run folder in the working folder as the start of a run and split_dataset do."""
-    from trajectile.preparation import prepare_run
-    from trajectile.splitting import write_shards
-    from trajectile.start import begin_run
+    from trajectile.planning.preparation import prepare_run
+    from trajectile.planning.splitting import write_shards
+    from trajectile.planning.start import begin_run
 
     shutil.rmtree("data", ignore_errors=True)
     Path("prompts.jsonl").write_bytes(

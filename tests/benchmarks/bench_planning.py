@@ -23,7 +23,7 @@ OWED_CASES = [1000, 2000, 4000, 10_000]
 SHARD_SIZE, LARGE_SHARD = 10, 500
 PLAN = """
 import sys, time, resource
-from trajectile.preparation import prepare_run
+from trajectile.planning.preparation import prepare_run
 cpu, wall = time.process_time(), time.perf_counter()
 run = prepare_run({settings!r})
 cpu, wall = time.process_time() - cpu, time.perf_counter() - wall

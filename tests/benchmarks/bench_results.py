@@ -67,8 +67,8 @@ def generate(root: Path, size: int) -> Run:
 
 def _line(index: int, batch: int, chance: random.Random, write_prompt: object) -> bytes:
     from results_files import trajectory
-    from trajectile.journal import ENCODER
     from trajectile.rows import PromptRow, Turn
+    from trajectile.run_folder.journal import ENCODER
 
     text = f"task {index}: " + "look through the files of this folder and say what they are for; " * 4
     write_prompt(orjson.dumps({"prompt": text, "label": index}) + b"\n")  # type: ignore[operator]

@@ -10,12 +10,12 @@ from typing import Any
 
 import measuring
 import orjson
-from trajectile.dataset import read_ids, read_prompts
-from trajectile.ids import Ids, make_id, remember
-from trajectile.journal import encode
+from trajectile.dataset.prompts import read_ids, read_prompts
 from trajectile.rows import Metadata, PromptRow, ReasoningStats, ToolStat, Trajectory, Turn, Usage
-from trajectile.run_folder import RunFolder
-from trajectile.times import Times
+from trajectile.run_folder.ids import Ids, make_id, remember
+from trajectile.run_folder.journal import encode
+from trajectile.run_folder.paths import RunFolder
+from trajectile.run_folder.times import Times
 
 assert measuring.ROOT
 READING: dict[str, Any] = {"on_bad_row": "error", "max_samples": None}

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from trajectile.work import prompt_key
+from trajectile.dataset.work import prompt_key
 
 from faults.evidence import Row, count_rows, failures_since, lines_of, parse, prompt_of
 from faults.processes import Started, leftovers, shards, snakemake

@@ -14,14 +14,14 @@ from helpers import Job
 from results_files import Run
 from scripted_server.fixture import ScriptedServer
 from split_dataset import main as split_dataset
-from trajectile.batch import Manifest
-from trajectile.ids import make_id, row_ids
-from trajectile.inventory import failed_attempts, take_inventory
-from trajectile.plan import Plan, make_plan
-from trajectile.preparation import prepare_run
+from trajectile.planning.inventory import failed_attempts, take_inventory
+from trajectile.planning.plan import Plan, make_plan
+from trajectile.planning.preparation import prepare_run
+from trajectile.planning.start import begin_run
 from trajectile.rows import PromptRow
-from trajectile.run_folder import remove_temporaries, write_atomic
-from trajectile.start import begin_run
+from trajectile.run_folder.batch import Manifest
+from trajectile.run_folder.ids import make_id, row_ids
+from trajectile.run_folder.paths import remove_temporaries, write_atomic
 
 from faults.pipeline import pipeline
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from trajectile.configuration.settings import load_settings
 from trajectile.rows import PromptRow
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.paths import RunFolder
 from trajectile.sandbox import isolation, landlock_rules
 from trajectile.sandbox.backend import Backend
 from trajectile.sandbox.base import Sandbox
 from trajectile.sandbox.factory import make_backend
-from trajectile.settings import load_settings
 
 from sandbox_contract import engines
 

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from trajectile.comparison.comparing import Comparison, Runs
 from trajectile.comparison.pairs import ROW_NUMBERS, Places, RunRows
-from trajectile.identity import Identity
-from trajectile.journal import TRAJECTORY
 from trajectile.report.viewer import first_text, key_of
 from trajectile.results.sources import PlaceReader
 from trajectile.rows import Trajectory
+from trajectile.run_folder.identity import Identity
+from trajectile.run_folder.journal import TRAJECTORY
 
 MOST_CHANGES = 200
 

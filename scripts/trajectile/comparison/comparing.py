@@ -9,7 +9,7 @@ from trajectile.comparison.pairs import ROW_NUMBERS, Places, RunRows, pair
 from trajectile.comparison.resampling import Drawn, Sums, affordable, resample
 from trajectile.errors import UserError
 from trajectile.report.viewer import Names
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.paths import RunFolder
 
 PROPORTIONS = (("completed", "completed"), ("with reasoning", "reasoned"))
 RATIOS = (

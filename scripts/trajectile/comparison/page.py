@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from trajectile.comparison import wording
 from trajectile.comparison.changes import Changed
 from trajectile.comparison.comparing import Comparison, Line
-from trajectile.identity import Identity
+from trajectile.run_folder.identity import Identity
 
 PROMPT_CHARACTERS = 200
 WIDTH, HEIGHT = 160, 18

@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trajectile.ids import make_id
 from trajectile.report.viewer import Names
 from trajectile.results.sources import FinishedRows
 from trajectile.rows import Trajectory
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.ids import make_id
+from trajectile.run_folder.paths import RunFolder
 
 ROW_NUMBERS = (
     *("rows", "completed", "reasoned", "turns", "reasoned_turns", "calls", "failed_calls"),

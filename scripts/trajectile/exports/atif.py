@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from trajectile.calls import parse_arguments
+from trajectile.agent.calls import parse_arguments
 from trajectile.exports.card import differences, write_text
 from trajectile.exports.example import Block, Example, blocks
 from trajectile.exports.format import Counts, Target, Writer
-from trajectile.journal import ENCODER
 from trajectile.rows import ToolCall, Trajectory, Turn
+from trajectile.run_folder.journal import ENCODER
 
 VERSION = "ATIF-v1.8"
 SOURCES = {"human": "user", "gpt": "agent", "system": "system"}

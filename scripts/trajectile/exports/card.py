@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from trajectile.exports.format import Counts
-from trajectile.run_folder import write_atomic
+from trajectile.run_folder.paths import write_atomic
 
 Feature = dict[str, Any]
 FOLDER = "path/to/this/folder"

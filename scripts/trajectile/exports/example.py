@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from trajectile.calls import parse_arguments
+from trajectile.agent.calls import parse_arguments
 from trajectile.exports.run import Tools
 from trajectile.rows import ToolCall, Trajectory, Turn
 

@@ -14,9 +14,9 @@ from trajectile.exports.formats import FORMATS
 from trajectile.exports.run import Run, ToolCatalogue, read_run
 from trajectile.exports.selection import Options, Selection
 from trajectile.exports.writing import close_durably, replacing_folder
-from trajectile.journal import ENCODER, TRAJECTORY, row_lines
 from trajectile.rows import PromptKey
-from trajectile.run_folder import RunFolder, write_atomic
+from trajectile.run_folder.journal import ENCODER, TRAJECTORY, row_lines
+from trajectile.run_folder.paths import RunFolder, write_atomic
 
 OVERVIEW = """# Exports
 

@@ -10,7 +10,7 @@ from trajectile.exports.example import Example
 from trajectile.exports.run import Run
 from trajectile.exports.selection import Options
 from trajectile.exports.writing import SplitLines
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.paths import RunFolder
 
 
 class Target(NamedTuple):

@@ -7,7 +7,7 @@ from trajectile.exports.card import FOLDER, differences
 from trajectile.exports.format import Counts
 from trajectile.exports.run import Run
 from trajectile.results.shape import ReasoningStatistics, Tokens, ToolStatistics
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.paths import RunFolder
 
 SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M", 10_000_000: "1M<n<10M"}
 SETTINGS = ("model", "distribution", "sandbox", "max_turns", "temperature", "top_p", "seed")

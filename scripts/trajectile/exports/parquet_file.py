@@ -11,7 +11,7 @@ import pyarrow.json
 import pyarrow.parquet as pq
 from msgspec import inspect
 
-from trajectile.journal import ENCODER
+from trajectile.run_folder.journal import ENCODER
 
 SHARD_BYTES = 500_000_000  # what `datasets` takes itself when it uploads
 GROUP_BYTES = 16 << 20  # JSON text of a row group, which is what the memory goes by

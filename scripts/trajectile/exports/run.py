@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from trajectile.errors import UserError
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.paths import RunFolder
 from trajectile.tools.registry import TOOLSETS
 
 Schema = dict[str, Any]

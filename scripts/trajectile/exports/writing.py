@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from trajectile.exports.selection import TRAIN
-from trajectile.journal import ENCODER
-from trajectile.run_folder import sync_folder
+from trajectile.run_folder.journal import ENCODER
+from trajectile.run_folder.paths import sync_folder
 
 
 @contextmanager

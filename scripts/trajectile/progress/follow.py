@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from trajectile.run_folder import SHARD_NAME
+from trajectile.run_folder.paths import SHARD_NAME
 
 Stamp = tuple[int, int, int]  # inode, size, time of the last change
 

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from trajectile.results.sessions import union_length
-from trajectile.times import Times
+from trajectile.run_folder.times import Times
 
 WINDOW_S = 300.0
 SETTLED_S = 20.0

@@ -5,17 +5,17 @@ from collections import defaultdict
 import msgspec
 
 from trajectile.errors import UserError
-from trajectile.identity import read_identity
-from trajectile.ids import Id, make_id
-from trajectile.inventory import batch_ids
-from trajectile.journal import FAILURE, decode
-from trajectile.lease import Owner, living_owner
+from trajectile.planning.inventory import batch_ids
 from trajectile.progress.follow import Changes, Lines
 from trajectile.progress.pace import Pace
 from trajectile.progress.standing import Standing
 from trajectile.rows import Ordinal, PromptKey, Usage
-from trajectile.run_folder import RunFolder
-from trajectile.times import Times, read_times
+from trajectile.run_folder.identity import read_identity
+from trajectile.run_folder.ids import Id, make_id
+from trajectile.run_folder.journal import FAILURE, decode
+from trajectile.run_folder.lease import Owner, living_owner
+from trajectile.run_folder.paths import RunFolder
+from trajectile.run_folder.times import Times, read_times
 
 
 class _Metadata(msgspec.Struct):

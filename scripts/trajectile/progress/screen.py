@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from trajectile.progress.watch import Lines, LiveTable, beside, on_terminal
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.paths import RunFolder
 
 BRIEF = ("--quiet", "rules", "progress")  # Snakemake's own account, by batch, would scroll past for hours
 TALKATIVE = ("-q", "--quiet", "-p", "--printshellcmds", "--verbose")

@@ -17,7 +17,7 @@ from trajectile.console import say
 from trajectile.progress.reader import RunReader
 from trajectile.progress.standing import Standing
 from trajectile.progress.words import clipped, one_line, rows
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.paths import RunFolder
 
 LINE_S = 30.0
 TABLE_S = 1.0

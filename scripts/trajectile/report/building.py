@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from trajectile.errors import UserError
-from trajectile.identity import Identity, read_identity
-from trajectile.journal import FAILURE, records
 from trajectile.report.observed import Observed
 from trajectile.report.pages import PAGES
 from trajectile.report.pictures import PICTURES
@@ -15,7 +13,9 @@ from trajectile.results.shape import Statistics
 from trajectile.results.sources import FinishedRows
 from trajectile.results.verdict import read_statistics
 from trajectile.rows import Trajectory
-from trajectile.run_folder import RunFolder, replace_file
+from trajectile.run_folder.identity import Identity, read_identity
+from trajectile.run_folder.journal import FAILURE, records
+from trajectile.run_folder.paths import RunFolder, replace_file
 
 
 class Report(NamedTuple):

@@ -2,10 +2,10 @@
 
 from collections import Counter
 
-from trajectile.journal import Failure
 from trajectile.report.histogram import Histogram
 from trajectile.report.timeline import Timeline
 from trajectile.rows import Trajectory
+from trajectile.run_folder.journal import Failure
 
 SHARES = ("none", "under 25%", "25 to 50%", "50 to 75%", "over 75%", "all")
 

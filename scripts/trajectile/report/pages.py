@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
-from trajectile.identity import Identity
 from trajectile.results.shape import Statistics
 from trajectile.results.tables import summary
+from trajectile.run_folder.identity import Identity
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">

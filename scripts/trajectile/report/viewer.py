@@ -9,7 +9,7 @@ import msgspec
 from trajectile.report.assets import viewer_page
 from trajectile.report.chunks import Chunks, Columns, write_script
 from trajectile.rows import Trajectory
-from trajectile.run_folder import RunFolder, replace_file
+from trajectile.run_folder.paths import RunFolder, replace_file
 
 ENCODER = msgspec.json.Encoder()
 INDEX_ROWS = 1000

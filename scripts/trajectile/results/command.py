@@ -7,10 +7,10 @@ from typing import Any
 import click
 import msgspec
 
-from trajectile.dataset import read_prompts
+from trajectile.dataset.prompts import read_prompts
 from trajectile.errors import UserError
 from trajectile.rows import PromptRow
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.paths import RunFolder
 
 
 class Refusal(click.ClickException):

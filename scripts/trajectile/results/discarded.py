@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from trajectile.errors import UserError
-from trajectile.journal import records
 from trajectile.results.filters import DISCARD, Discard, reason_words
 from trajectile.results.sources import FinishedRows, offset_of
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.journal import records
+from trajectile.run_folder.paths import RunFolder
 
 
 class DiscardedRows:

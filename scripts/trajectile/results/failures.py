@@ -7,11 +7,11 @@ from typing import BinaryIO
 
 import numpy as np
 
-from trajectile.journal import FAILURE, decode, row_lines
 from trajectile.results.matching import Ints, Matcher
 from trajectile.results.shape import Failed
 from trajectile.results.sources import OFFSET_BITS, PlaceReader
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.journal import FAILURE, decode, row_lines
+from trajectile.run_folder.paths import RunFolder
 
 
 class Failures:

@@ -4,7 +4,6 @@ from array import array
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from trajectile.journal import ENCODER
 from trajectile.results.command import Dataset
 from trajectile.results.discarded import DiscardedRows
 from trajectile.results.matching import Matcher, Matching
@@ -12,7 +11,8 @@ from trajectile.results.merged_row import MERGED_ROW, MergedRow
 from trajectile.results.sources import FinishedRows, PlaceReader
 from trajectile.results.tool_names import ToolNames
 from trajectile.rows import ToolStat
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.journal import ENCODER
+from trajectile.run_folder.paths import RunFolder
 
 
 class Merged(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.paths import RunFolder
 
 
 class Times(msgspec.Struct):

@@ -6,10 +6,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from trajectile.ids import Id, make_id
-from trajectile.journal import TRAJECTORY, decode, row_lines
 from trajectile.rows import Trajectory
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.ids import Id, make_id
+from trajectile.run_folder.journal import TRAJECTORY, decode, row_lines
+from trajectile.run_folder.paths import RunFolder
 
 OFFSET_BITS = 42
 OPEN_FILES = 64

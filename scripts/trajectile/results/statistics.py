@@ -11,7 +11,7 @@ from trajectile.results.shape import Discarded, Statistics
 from trajectile.results.sources import FinishedRows
 from trajectile.results.tool_names import ToolNames
 from trajectile.results.totals import Totals
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.paths import RunFolder
 
 COST_DIGITS = 6
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import msgspec
 
 from trajectile.errors import UserError
-from trajectile.ids import row_ids
-from trajectile.lease import living_owner
 from trajectile.results.shape import Statistics
 from trajectile.results.tables import counted
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.ids import row_ids
+from trajectile.run_folder.lease import living_owner
+from trajectile.run_folder.paths import RunFolder
 
 
 class Verdict(msgspec.Struct):

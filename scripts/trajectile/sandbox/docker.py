@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from docker import APIClient
 
+from trajectile.configuration.settings import Settings
 from trajectile.errors import PromptError
 from trajectile.sandbox.base import ExecResult, OutputBuffer, SandboxDied
 from trajectile.sandbox.docker_container import Container
@@ -14,7 +15,6 @@ from trajectile.sandbox.docker_owner import remove
 from trajectile.sandbox.guard import STATE
 from trajectile.sandbox.images import Images, ImageUnavailable
 from trajectile.sandbox.shell import ShellSandbox
-from trajectile.settings import Settings
 
 ATTACH = "stream=1&stdin=1&stdout=1&stderr=1"
 

@@ -2,9 +2,11 @@
 
 from contextlib import suppress
 
+from trajectile.configuration.settings import Settings
 from trajectile.errors import FatalError
 from trajectile.rows import PromptRow
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.paths import RunFolder
+from trajectile.run_folder.stop import invocation
 from trajectile.sandbox.backend import Backend
 from trajectile.sandbox.docker import DockerSandbox
 from trajectile.sandbox.docker_engine import Engine, EngineError
@@ -12,8 +14,6 @@ from trajectile.sandbox.docker_images import DockerImages
 from trajectile.sandbox.docker_owner import labels, reap_containers
 from trajectile.sandbox.images import Images
 from trajectile.sandbox.reach import binds, network_mode
-from trajectile.settings import Settings
-from trajectile.stop import invocation
 
 
 class DockerBackend(Backend):

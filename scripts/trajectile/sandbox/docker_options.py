@@ -5,9 +5,9 @@ from typing import Any, cast
 from docker import APIClient
 from docker.types import Healthcheck, HostConfig, LogConfig
 
+from trajectile.configuration.settings import Settings
 from trajectile.sandbox.guard import GUARD, STATE
 from trajectile.sandbox.reach import binds, network_mode
-from trajectile.settings import Settings
 
 # What a shell run by root needs to do what its user expects: see to files, become others, end processes.
 CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID"]

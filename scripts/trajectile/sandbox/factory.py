@@ -2,9 +2,9 @@
 
 from importlib import import_module
 
-from trajectile.run_folder import RunFolder
+from trajectile.configuration.settings import Settings
+from trajectile.run_folder.paths import RunFolder
 from trajectile.sandbox.backend import Backend
-from trajectile.settings import Settings
 
 # Loaded when asked for: each brings libraries that the others do not need.
 BACKENDS = {

@@ -1,11 +1,11 @@
 """Scratch folders on this machine as a run's sandboxes."""
 
+from trajectile.configuration.settings import Settings
 from trajectile.rows import PromptRow
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.paths import RunFolder
 from trajectile.sandbox import isolation, scratch
 from trajectile.sandbox.backend import Backend
 from trajectile.sandbox.local import LocalSandbox
-from trajectile.settings import Settings
 
 
 class LocalBackend(Backend):

@@ -4,14 +4,14 @@ import importlib.util
 import os
 import socket
 
+from trajectile.configuration.settings import Settings
 from trajectile.errors import FatalError, UserError
 from trajectile.rows import PromptRow
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.paths import RunFolder
 from trajectile.sandbox.backend import Backend
 from trajectile.sandbox.base import Sandbox
 from trajectile.sandbox.reach import network_mode
 from trajectile.sandbox.scratch import start_time
-from trajectile.settings import Settings
 
 RUN, PROMPT, HOST, PID, STARTED = "run", "prompt", "host", "pid", "started"
 UNSUPPORTED = ("sandbox_user", "sandbox_mounts", "sandbox_read_only")

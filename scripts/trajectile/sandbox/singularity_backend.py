@@ -3,10 +3,12 @@
 import os
 from pathlib import Path
 
+from trajectile.configuration.settings import Settings
 from trajectile.errors import FatalError
 from trajectile.model.local.catalogue import cache_folder
 from trajectile.rows import PromptRow
-from trajectile.run_folder import RunFolder
+from trajectile.run_folder.paths import RunFolder
+from trajectile.run_folder.stop import invocation
 from trajectile.sandbox import apptainer, singularity
 from trajectile.sandbox.apptainer import Limits, Options
 from trajectile.sandbox.backend import Backend
@@ -14,8 +16,6 @@ from trajectile.sandbox.images import Images
 from trajectile.sandbox.reach import binds, network_mode
 from trajectile.sandbox.sif import SifStore
 from trajectile.sandbox.singularity import SingularitySandbox
-from trajectile.settings import Settings
-from trajectile.stop import invocation
 
 
 class SingularityBackend(Backend):

@@ -1,0 +1,1 @@
+"""One prompt, from its row to its trajectory."""

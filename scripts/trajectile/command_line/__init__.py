@@ -1,0 +1,1 @@
+"""scripts/batch_runner.py: options in, a Snakemake run or a status out."""

@@ -1,0 +1,23 @@
+"""The distributions as a table for people."""
+
+from rich.console import Console
+from rich.table import Table
+
+from trajectile.planning.preparation import DISTRIBUTIONS_FILE
+from trajectile.tools.distributions import load, missing
+from trajectile.tools.registry import TOOLSETS
+
+PIPED_WIDTH = 120
+
+
+def print_distributions() -> None:
+    """Print each distribution with its chances in percent, and the toolsets that it lacks here."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=PIPED_WIDTH)
+    table = Table("distribution", "for", "toolsets and their chance in %", "missing here")
+    for name, distribution in load(DISTRIBUTIONS_FILE).items():
+        chances = ", ".join(f"{toolset} {chance:g}" for toolset, chance in distribution.chances.items())
+        table.add_row(name, distribution.purpose, chances, ", ".join(missing(distribution, TOOLSETS)) or "-")
+    console.print(table)
+    console.print("One with missing toolsets needs missing_toolsets: drop, which leaves them out.")

@@ -1,0 +1,1 @@
+"""Settings: their one definition, their types, and what does not go together."""

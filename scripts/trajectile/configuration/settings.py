@@ -1,0 +1,163 @@
+"""The settings of a run, typed, from one schema."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from trajectile.configuration.combinations import combinations
+from trajectile.configuration.schema import checked, schema
+from trajectile.errors import UserError
+from trajectile.run_folder.paths import RunFolder
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Every setting, as config/config.schema.yaml describes it."""
+
+    dataset_file: str
+    run_name: str
+    batch_size: int
+    max_samples: int | None
+    on_bad_row: str
+    distribution: str
+    missing_toolsets: str
+    model: str
+    base_url: str
+    max_turns: int
+    concurrency: int
+    max_tokens: int | None
+    temperature: float | None
+    top_p: float | None
+    seed: int
+    providers_allowed: str
+    providers_ignored: str
+    providers_order: str
+    provider_sort: str
+    reasoning_effort: str
+    reasoning_max_tokens: int | None
+    reasoning_disabled: bool
+    extra_body: str
+    ephemeral_system_prompt: str
+    prefill_messages_file: str
+    sandbox: str
+    local_isolation: str
+    sandbox_image: str
+    sandbox_network: str
+    sandbox_memory: str
+    sandbox_cpus: float
+    sandbox_pids: int
+    sandbox_tmpfs: str
+    sandbox_read_only: bool
+    sandbox_user: str
+    sandbox_mounts: str
+    image_pull: str
+    command_timeout: float
+    output_limit: int
+    prompt_timeout: float
+    max_tokens_per_prompt: int | None
+    max_cost_per_prompt: float | None
+    max_cost: float | None
+    price_prompt_per_million: float | None
+    price_completion_per_million: float | None
+    request_timeout: float
+    max_retries: int
+    max_attempts: int | None
+    retry_failed: bool
+    max_failed_fraction: float
+    max_consecutive_failures: int
+    settings_change: str
+    require_reasoning: str
+    superseded_rows: str
+    preflight: bool
+    log_prefix_chars: int
+    verbose: bool
+    exports: str
+    export_only_completed: bool
+    export_min_turns: int
+    export_max_tokens: int
+    export_drop_failed_calls: bool
+    export_validation_fraction: float
+    export_deduplicate: str
+    export_arguments: str
+
+    @property
+    def folder(self) -> Path:
+        return Path("data") / self.run_name
+
+    @property
+    def keeps_images(self) -> bool:
+        """Whether the machines that prompts run on need their images there."""
+        return self.sandbox in ("docker", "singularity")
+
+    @property
+    def dataset_path(self) -> Path:
+        return Path(self.dataset_file)
+
+    @property
+    def attempts_allowed(self) -> int | None:
+        """Failed attempts after which this start leaves a prompt alone, None for never."""
+        return None if self.retry_failed else self.max_attempts
+
+    @property
+    def reasons_not(self) -> bool:
+        """Whether the model is asked not to think."""
+        return self.reasoning_disabled or self.reasoning_effort == "none"
+
+
+def load_settings(config: dict[str, Any]) -> Settings:
+    """Check a configuration, fill in the defaults and type it; a UserError names each wrong key and what it takes."""
+    values = checked(config)
+    settings = msgspec.convert(values | _as_text(values), Settings, strict=False)
+    refuse_combinations(settings)
+    return settings
+
+
+def refuse_combinations(settings: Settings) -> None:
+    """Raise a UserError that lists the settings that do not go together."""
+    if problems := list(combinations(msgspec.structs.asdict(settings))):
+        raise UserError("\n".join(problems))
+
+
+def _as_text(values: dict[str, Any]) -> dict[str, str]:
+    """Give run_name and require_reasoning, which YAML may read as a number or a boolean, as text."""
+    return {
+        "run_name": str(values["run_name"]),
+        "require_reasoning": str(values["require_reasoning"]).lower(),
+    }
+
+
+def read_settings(folder: RunFolder) -> Settings:
+    """Return the settings that the jobs of a started run go by."""
+    try:
+        return msgspec.json.decode(folder.settings_json.read_bytes(), type=Settings)
+    except FileNotFoundError:
+        raise UserError(f"{folder.settings_json} is missing; start the run with snakemake") from None
+
+
+def frozen_settings(settings: Settings) -> dict[str, Any]:
+    """Return what shapes a trajectory and is fixed for a run; prompt texts and files as their SHA-256."""
+    names = [name for name, entry in schema()["properties"].items() if entry.get("x-frozen")]
+    frozen = {name: getattr(settings, name) for name in names}
+    frozen["base_url_host"] = "" if settings.model.startswith("local/") else urlsplit(settings.base_url).hostname or ""
+    frozen["ephemeral_system_prompt"] = _digest(settings.ephemeral_system_prompt.encode())
+    prefill = settings.prefill_messages_file
+    frozen["prefill_messages_file"] = _digest(_content(prefill) if prefill else b"")
+    return frozen
+
+
+def _content(prefill: str) -> bytes:
+    try:
+        return Path(prefill).read_bytes()
+    except OSError as error:
+        raise UserError(f"prefill_messages_file: {prefill} cannot be read: {error.strerror}") from None
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest() if content else ""
+
+
+def settings_digest(frozen: dict[str, Any]) -> str:
+    """Return a short name for a set of frozen settings, kept in each row."""
+    return hashlib.sha256(msgspec.json.encode(frozen, order="sorted")).hexdigest()[:16]

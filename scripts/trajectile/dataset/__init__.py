@@ -1,0 +1,1 @@
+"""Reading prompts from any dataset that people have."""

@@ -1,0 +1,114 @@
+"""What the Snakefile asks of the library: the plan as lists of files, and the start and end of a run."""
+
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from trajectile.configuration.settings import Settings, load_settings
+from trajectile.console import say
+from trajectile.errors import FatalError, UserError
+from trajectile.planning.estimate import estimate
+from trajectile.planning.number_pattern import number_pattern
+from trajectile.planning.preparation import PreparedRun, prepare_run
+from trajectile.run_folder.lease import Lease
+from trajectile.run_folder.paths import RunFolder
+from trajectile.run_folder.stop import stopped
+
+WATCH_S = 0.5
+SHOWN_BY_ANOTHER = "TRAJECTILE_PROGRESS_SHOWN"  # set for a workflow whose parent shows the progress
+DRY_FLAGS = re.compile("-[npFkq]*n[npFkq]*")  # -n among the short options that take no value, as in -np
+_leases: list[Lease] = []
+_showing = ExitStack()
+
+
+@contextmanager
+def worded_as(kind: type[Exception]) -> Iterator[None]:
+    """Turn errors that tell the user what to do into errors of `kind`, which Snakemake prints without a traceback."""
+    try:
+        yield
+    except (UserError, FatalError) as error:
+        raise kind(str(error)) from None
+
+
+def prepare(config: dict[str, Any], is_main_process: bool) -> tuple[Settings, PreparedRun | None]:
+    """Return the settings, and in the process that the user started the planned run too."""
+    if not is_main_process:
+        return load_settings(config), None
+    run = prepare_run(config, sys.argv)
+    if is_dry_run(sys.argv[1:]):
+        say(estimate(run))
+    return run.settings, run
+
+
+def is_dry_run(arguments: Sequence[str]) -> bool:
+    """Whether Snakemake's command line asks for a dry run, which it does not tell while it reads the Snakefile."""
+    return any(text in ("--dry-run", "--dryrun") or DRY_FLAGS.fullmatch(text) for text in arguments)
+
+
+class Targets:
+    """The plan as the rules see it. Without a plan, in a job of its own process, any shard number may be asked for."""
+
+    def __init__(self, settings: Settings, run: PreparedRun | None) -> None:
+        folder = RunFolder(settings.folder)
+        plan = run.plan if run else None
+        shards = plan.shards if plan else []
+        self._reasons = {str(shard.number): shard.reason for shard in shards}
+        self.digest = plan.digest if plan else ""
+        self.results_digest = plan.results_digest if plan else ""
+        self.manifest = str(folder.manifest(self.digest or "{plan}"))
+        self.images = str(folder.images(self.digest or "{plan}"))
+        self.images_to_check = [self.images] if settings.keeps_images else []
+        self.owed_batches = [str(folder.batch(shard.number)) for shard in shards]
+        self.all_batches = [str(folder.batch(number)) for number in (plan.batches if plan else ())]
+        self.exports = [str(folder.export(name) / "summary.json") for name in settings.exports.split(",") if name]
+        self.shard_pattern = number_pattern([shard.number for shard in shards]) if plan else r"\d+"
+
+    def reason_for(self, wildcards: Mapping[str, str]) -> str:
+        """Say why a shard is owed; in a job of its own process nobody asks."""
+        return self._reasons.get(wildcards["shard"], "")
+
+
+def begin(run: PreparedRun, *, asks_model: bool, give_up: Callable[[], None]) -> None:
+    """Take the run's lease and, where prompts will run, check what can be checked before anything is paid for.
+
+    `give_up` is called when a shard finds that nothing more can be run.
+    """
+    from trajectile.planning.start import begin_run
+
+    _leases.append(begin_run(run, asks_model=asks_model))
+    threading.Thread(target=_watch, args=(run.folder, give_up), daemon=True).start()
+    if asks_model and os.environ.get(SHOWN_BY_ANOTHER) is None:
+        from trajectile.progress.watch import Lines, beside
+
+        _showing.enter_context(beside(run.folder, Lines()))
+
+
+def _watch(folder: RunFolder, give_up: Callable[[], None]) -> None:
+    """Wait for a fatal stop: thousands of shards need not start only to end before their first call."""
+    while not stopped(folder):
+        time.sleep(WATCH_S)
+    give_up()
+
+
+def say_how_to_go_on(run: PreparedRun) -> None:
+    """After a run that failed, say why where nothing could be run, and what to do about shards without a batch."""
+    if reason := stopped(run.folder):
+        say(f"stopped: {reason}")
+    lacking = [shard.number for shard in run.plan.shards if not run.folder.batch(shard.number).exists()]
+    if lacking:
+        say(
+            f"{len(lacking)} of {len(run.plan.shards)} shards are not finished; what they have is kept. To go on, run "
+            "the same command again; for the results so far, add the target: snakemake collect"
+        )
+
+
+def end() -> None:
+    """Show the progress a last time and give the run's lease back."""
+    _showing.close()
+    while _leases:
+        _leases.pop().release()

@@ -1,0 +1,163 @@
+"""run.json: what a run is. Its frozen settings, so that one run never mixes two kinds of rows unasked."""
+
+import json
+import platform
+import re
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from trajectile.configuration.settings import Settings, frozen_settings, settings_digest
+from trajectile.errors import UserError
+from trajectile.run_folder.paths import RunFolder, write_atomic
+
+HIDDEN = frozenset({"ephemeral_system_prompt"})
+DIGEST = re.compile(r"[0-9a-f]{64}")
+DISTRIBUTIONS = ("trajectile", "snakemake", "openai")
+
+
+class Identity(msgspec.Struct, kw_only=True):
+    """The content of run.json.
+
+    `frozen` are the settings that shape rows; `history` maps each settings_digest that rows may carry to its settings.
+    `tools` names all tools the run could ever offer, `chances` the toolsets on offer with their percentages, `images`
+    the digests of the images that prompts run in.
+    """
+
+    run_name: str
+    created: str
+    frozen: dict[str, Any]
+    settings_digest: str
+    history: dict[str, dict[str, Any]]
+    settings: dict[str, Any]
+    chances: dict[str, float]
+    dropped_toolsets: list[str]
+    tools: list[str]
+    tool_schemas: list[dict[str, Any]]
+    dataset: dict[str, Any]
+    isolation: str = ""
+    images: dict[str, str] = {}
+    versions: dict[str, str]
+    git_commit: str
+
+
+def read_identity(folder: RunFolder) -> Identity | None:
+    """Return run.json, None where the run has not begun."""
+    try:
+        return msgspec.json.decode(folder.run_json.read_bytes(), type=Identity)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as error:
+        raise UserError(f"{folder.run_json} is damaged ({error}). Restore it, or choose another run_name.") from None
+
+
+def write_identity(folder: RunFolder, identity: Identity) -> None:
+    write_atomic(folder.run_json, msgspec.json.format(msgspec.json.encode(identity), indent=2) + b"\n")
+
+
+def record_images(folder: RunFolder, digests: dict[str, str]) -> None:
+    """Add to run.json which images prompts run in."""
+    identity = read_identity(folder)
+    if identity and not digests.items() <= identity.images.items():
+        identity.images |= digests
+        write_identity(folder, identity)
+
+
+def settle(settings: Settings, identity: Identity | None) -> Settings:
+    """Return the settings that a run goes on with, as `settings_change` says; refuse those that would mix rows."""
+    if identity is None:
+        return settings
+    differences = _differences(settings, identity)
+    if not differences or settings.settings_change == "keep":
+        return settings
+    if settings.settings_change == "run":
+        return _with_runs_own(settings, identity)
+    raise UserError(
+        f"run {settings.run_name} was begun with other settings:\n"
+        + "\n".join(f"  {name}: {_shown(theirs)} in the run, {_shown(ours)} now" for name, theirs, ours in differences)
+        + "\nChoose another run_name, or set settings_change to run (use the run's own) or keep (use the new ones)."
+    )
+
+
+def _shown(value: Any) -> str:
+    is_digest = isinstance(value, str) and DIGEST.fullmatch(value)
+    return f"SHA-256 {value[:12]}…" if is_digest else json.dumps(value, ensure_ascii=False)
+
+
+def _differences(settings: Settings, identity: Identity) -> list[tuple[str, Any, Any]]:
+    ours = frozen_settings(settings)
+    found = [(name, theirs, ours.get(name)) for name, theirs in identity.frozen.items() if theirs != ours.get(name)]
+    before = identity.settings.get("max_samples")
+    if settings.max_samples is not None and (before is None or settings.max_samples < before):
+        found.append(("max_samples", before, settings.max_samples))
+    return found
+
+
+def _with_runs_own(settings: Settings, identity: Identity) -> Settings:
+    differing = {name for name, _, _ in _differences(settings, identity)}
+    names = {"base_url" if name == "base_url_host" else name for name in differing} & identity.settings.keys()
+    own = msgspec.structs.replace(settings, **{name: identity.settings[name] for name in names})
+    lost = [name for name, _, _ in _differences(own, identity)]
+    if lost:
+        raise UserError(
+            f"settings_change: run needs the run's own {', '.join(lost)} given again, as it was: "
+            f"{RunFolder(settings.folder).run_json} keeps no copy"
+        )
+    return own
+
+
+def new_identity(
+    settings: Settings,
+    before: Identity | None,
+    *,
+    chances: dict[str, float],
+    dropped: list[str],
+    tools: list[str],
+    tool_schemas: list[dict[str, Any]],
+    dataset: dict[str, Any],
+    isolation: str,
+) -> Identity:
+    """Return run.json for this start of a run; what earlier starts could offer stays known."""
+    frozen = frozen_settings(settings)
+    digest = settings_digest(frozen)
+    shown = {name: value for name, value in msgspec.structs.asdict(settings).items() if name not in HIDDEN}
+    return Identity(
+        run_name=settings.run_name,
+        created=before.created if before else datetime.now(UTC).isoformat(timespec="seconds"),
+        frozen=frozen,
+        settings_digest=digest,
+        history={**(before.history if before else {}), digest: frozen},
+        settings=shown,
+        chances=chances,
+        dropped_toolsets=dropped,
+        tools=sorted({*tools, *(before.tools if before else ())}),
+        tool_schemas=tool_schemas,
+        dataset=dataset,
+        isolation=isolation,
+        images=before.images if before else {},
+        versions={"python": platform.python_version(), **_versions()},
+        git_commit=_git_commit(),
+    )
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in DISTRIBUTIONS:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "from source"
+    return found
+
+
+def _git_commit() -> str:
+    """Return the commit of the checkout that this code lies in, "" where there is none."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""

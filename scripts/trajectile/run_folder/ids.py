@@ -1,0 +1,83 @@
+"""Row identities (key and ordinal) of files, remembered beside them so that unchanged files are not read again."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from struct import Struct
+from typing import NamedTuple
+
+import msgspec
+import orjson
+
+from trajectile.notes import Notes
+from trajectile.run_folder.journal import TRAJECTORY, records
+from trajectile.run_folder.paths import RunFolder, write_atomic
+
+KEY_BYTES = 32
+ID_BYTES = KEY_BYTES + 4
+ONE_ID = Struct(f"{ID_BYTES}s")
+Id = bytes
+
+
+def make_id(prompt_key: str, ordinal: int) -> Id:
+    """Return the 36 bytes that tell one owed row from all others: its key and which of its equals it is."""
+    return id_of(bytes.fromhex(prompt_key), ordinal)
+
+
+def id_of(digest: bytes, ordinal: int) -> Id:
+    """As make_id, from the key's bytes."""
+    return digest + ordinal.to_bytes(4, "big")
+
+
+class Ids(NamedTuple):
+    """The row identities of a file in its order, the SHA-256 (hex) of what they were read from, and notes on it."""
+
+    ids: list[Id]
+    digest: str
+    notes: Notes = Notes()
+
+
+def remembered(folder: RunFolder, path: Path, **options: object) -> Ids | None:
+    """Return the remembered identities of a file, None where it has changed (size, mtime, reading options) since."""
+    try:
+        header, _, packed = folder.keys(path).read_bytes().partition(b"\n")
+        known = orjson.loads(header)
+        notes = msgspec.convert(known.pop("notes", {}), Notes)
+    except (OSError, ValueError):
+        return None
+    digest = known.pop("digest", "")
+    if known != {**_stamp(path, options), "digest_of_ids": digest_of([packed])}:
+        return None
+    return Ids(unpack(packed), digest, notes)
+
+
+def remember(folder: RunFolder, path: Path, ids: Ids, **options: object) -> None:
+    """Keep the identities of a file whose content they are; `options` are those it was read with."""
+    packed = b"".join(ids.ids)
+    header = _stamp(path, options) | {"digest": ids.digest, "digest_of_ids": digest_of([packed])}
+    if ids.notes != Notes():
+        header["notes"] = msgspec.to_builtins(ids.notes)
+    write_atomic(folder.keys(path), orjson.dumps(header) + b"\n" + packed)
+
+
+def unpack(packed: bytes) -> list[Id]:
+    return [row for (row,) in ONE_ID.iter_unpack(packed)]
+
+
+def row_ids(path: Path) -> Iterator[Id]:
+    """Yield the identities of the undamaged rows of a journal or batch file, in its order."""
+    for row in records(path, TRAJECTORY):
+        yield make_id(row.prompt_key, row.metadata.ordinal)
+
+
+def digest_of(parts: Iterable[bytes]) -> str:
+    """Return the SHA-256 (hex) of some parts joined."""
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(part)
+    return sha.hexdigest()
+
+
+def _stamp(path: Path, options: dict[str, object]) -> dict[str, object]:
+    stat = path.stat()
+    return {"size": stat.st_size, "mtime_ns": stat.st_mtime_ns, **options}

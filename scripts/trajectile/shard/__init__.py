@@ -1,0 +1,1 @@
+"""run_batch's engine: all prompts of one shard."""

@@ -1,0 +1,46 @@
+"""A shard's running counts, written down with its heartbeat for those who watch and for the limit on cost."""
+
+from trajectile.agent.episode import EpisodeSettings
+from trajectile.results.filters import reasoning_is_required, reasons_against
+from trajectile.rows import Trajectory, Usage
+from trajectile.run_folder.journal import TRAJECTORY, records
+from trajectile.run_folder.paths import RunFolder
+from trajectile.run_folder.spending import Purse
+from trajectile.run_folder.times import Clock
+from trajectile.tools.registry import tools_of
+
+
+class Tally:
+    """Counts one attempt at a shard, on top of the attempts before it."""
+
+    def __init__(self, folder: RunFolder, number: int, shared: EpisodeSettings) -> None:
+        settings = shared.settings
+        self.running = 0
+        self._model = shared.model
+        self._tools = frozenset(tool.name for tool in tools_of(shared.distribution.chances))
+        self._required = reasoning_is_required(settings.require_reasoning, settings.reasons_not)
+        self._clock = Clock(folder.times(number))
+        self._discarded, rows = 0, Usage()
+        for row in records(folder.journal(number), TRAJECTORY):
+            self.add(row)
+            rows = rows + row.usage
+        before = self._clock.state.usage
+        # a kill loses what the last seconds before it took, unless a row tells
+        self._before = max(before, rows, key=lambda usage: (usage.cost, usage.prompt_tokens))
+        self._purse = Purse(folder, number, settings.max_cost)
+
+    def add(self, row: Trajectory) -> None:
+        """Count a finished row."""
+        self._discarded += any(reasons_against(row, self._tools, require_reasoning=self._required))
+
+    def beat(self) -> None:
+        """Write the counts and the time down."""
+        state = self._clock.state
+        state.running, state.waiting = self.running, min(self.running, self._model.waiting)
+        state.discarded, state.usage = self._discarded, self._before + self._model.usage
+        self._clock.beat()
+        self._purse.share(state.usage.cost)
+
+    def overspent(self) -> str:
+        """Say that the run's money is spent, "" where it is not."""
+        return self._purse.problem((self._before + self._model.usage).cost) if self._purse.limit is not None else ""
