@@ -7,6 +7,7 @@ sys.path.insert(0, f"{workflow.basedir}/scripts")
 
 from snakemake.exceptions import WorkflowError
 from trajectile.planning.workflow import (
+    PLAN,
     Targets,
     begin,
     end,
@@ -17,8 +18,8 @@ from trajectile.planning.workflow import (
 
 with worded_as(WorkflowError):
     SETTINGS, RUN = prepare(config, workflow.is_main_process)
+    TARGETS = Targets(SETTINGS, RUN)
 
-TARGETS = Targets(SETTINGS, RUN)
 RUN_FOLDER = str(SETTINGS.folder)
 OWED_BATCHES = TARGETS.owed_batches
 ALL_BATCHES = TARGETS.all_batches
@@ -27,6 +28,10 @@ IMAGES = TARGETS.images
 IMAGES_TO_CHECK = TARGETS.images_to_check
 EXPORTS = TARGETS.exports
 reason_for = TARGETS.reason_for
+
+
+envvars:
+    PLAN,
 
 
 wildcard_constraints:

@@ -1,6 +1,10 @@
 # Takes the shards; leaves a report on the images that their prompts need, which are then on this machine.
 
 
+localrules:
+    check_images,
+
+
 rule check_images:
     """Look for the images of the owed prompts, and fetch those that are missing."""
     input:

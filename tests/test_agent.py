@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from helpers import Recorder
 from scripted_server.fixture import ScriptedServer
+from tool_contexts import tool_context
 from trajectile.agent.episode import tool_stats
 from trajectile.agent.loop import Agent, Limits
 from trajectile.errors import PromptError
@@ -54,7 +55,7 @@ class Play:
         return {"echo": echo, "sleep": sleep}
 
     async def run(self, settings: ModelSettings, tools: dict[str, Tool], folder: Path, limits: Limits) -> None:
-        context = ToolContext(LocalSandbox(folder, "none", output_limit=1000), 5, 1000)
+        context = tool_context(LocalSandbox(folder, "none", output_limit=1000), 5, 1000)
         async with ModelClient(settings) as model:
             self.agent = Agent(model, tools, context, limits)
             try:

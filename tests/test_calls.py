@@ -2,6 +2,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from tool_contexts import tool_context
 from trajectile.agent.calls import CheckedCall, Outcome, check_calls, parse_arguments, perform, wire_calls
 from trajectile.rows import ToolCall
 from trajectile.sandbox.local import LocalSandbox
@@ -68,7 +69,7 @@ def test_a_json_object_is_taken_as_it_is() -> None:
 
 @pytest.fixture
 def context(tmp_path: Any) -> ToolContext:
-    return ToolContext(LocalSandbox(tmp_path, "none", output_limit=1000), 5, 1000)
+    return tool_context(LocalSandbox(tmp_path, "none", output_limit=1000), 5, 1000)
 
 
 class Tools:

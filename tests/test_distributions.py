@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 from trajectile.errors import UserError
-from trajectile.tools.distributions import Distribution, choose, draw, load, offered
+from trajectile.tools.distributions import KNOWN_TOOLSETS, Distribution, choose, draw, load, offered
 
 FILE = Path(__file__).parents[1] / "config" / "distributions.yaml"
 AVAILABLE = {"terminal", "file"}
+LACKS = {name: "no key" for name in KNOWN_TOOLSETS if name not in AVAILABLE}
 DRAWS = 10_000
 
 
@@ -121,16 +122,16 @@ def test_at_least_the_likeliest_and_among_equals_a_draw() -> None:
 def test_missing_toolsets_are_refused_with_what_works() -> None:
     loaded = load(FILE)
     with pytest.raises(UserError) as caught:
-        offered(loaded, "science", AVAILABLE, "error")
-    assert "not available: web, browser, vision, image_gen." in str(caught.value)
+        offered(loaded, "science", LACKS, drop=False)
+    assert "cannot work here:\n  web: no key\n  browser: no key\n" in str(caught.value)
     assert "work now: terminal_only." in str(caught.value)
     assert "missing_toolsets: drop" in str(caught.value)
-    assert offered(loaded, "terminal_only", AVAILABLE, "error").chances == {"terminal": 100, "file": 100}
+    assert offered(loaded, "terminal_only", LACKS, drop=False).chances == {"terminal": 100, "file": 100}
 
 
 def test_missing_toolsets_are_dropped_without_changing_the_other_draws() -> None:
     loaded = load(FILE)
-    reduced = offered(loaded, "science", AVAILABLE, "drop")
+    reduced = offered(loaded, "science", LACKS, drop=True)
     assert reduced.chances == {"terminal": 94, "file": 94}
     for row in range(200):
         full = [name for name in draw(loaded["science"], 1, str(row), 0) if name in AVAILABLE]
@@ -139,6 +140,6 @@ def test_missing_toolsets_are_dropped_without_changing_the_other_draws() -> None
 
 def test_nothing_left_is_refused_even_when_dropping() -> None:
     with pytest.raises(UserError) as caught:
-        offered(load(FILE), "minimal", AVAILABLE, "drop")
-    assert "not available: web." in str(caught.value)
+        offered(load(FILE), "minimal", LACKS, drop=True)
+    assert "cannot work here:\n  web: no key" in str(caught.value)
     assert "drop" not in str(caught.value)

@@ -38,7 +38,7 @@ def test_messages_have_the_shape_of_chat_completions(tmp_path):
 def test_tools_of_a_row_are_those_of_its_toolsets(tmp_path):
     tools = json.loads(one(tmp_path, "one_call", "messages")["tools"])
     assert [tool["function"]["name"] for tool in tools] == [
-        tool.name for toolset in ("terminal", "file") for tool in TOOLSETS[toolset]
+        tool.name for toolset in ("file", "terminal") for tool in TOOLSETS[toolset]
     ]
 
 
@@ -48,7 +48,7 @@ def test_run_json_may_say_itself_what_a_toolset_holds(tmp_path):
     run.write(run.folder.run_json, identity | {"toolsets": {"terminal": ["process"], "file": ["patch"]}})
     export(run, "--exports", "messages")
     names = [tool["function"]["name"] for tool in json.loads(rows_of(run)[0]["tools"])]
-    assert names == ["process", "patch"]
+    assert names == ["patch", "process"]
 
 
 def test_arguments_as_text_stay_as_the_model_wrote_them(tmp_path):

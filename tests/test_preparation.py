@@ -43,7 +43,7 @@ def test_bad_rows_stop_or_are_noted() -> None:
 
 
 def test_toolsets_that_are_missing_stop_or_are_dropped() -> None:
-    with pytest.raises(UserError, match=r"'mixed_tasks' needs toolsets .*Or set missing_toolsets: drop"):
+    with pytest.raises(UserError, match=r"'mixed_tasks' needs toolsets (?s:.*)Or set missing_toolsets: drop"):
         prepared('{"prompt": "a"}\n', distribution="mixed_tasks")
     run = prepared('{"prompt": "a"}\n', distribution="mixed_tasks", missing_toolsets="drop")
     assert run.offer.dropped and not set(run.offer.dropped) & set(run.offer.distribution.chances)

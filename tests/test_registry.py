@@ -7,27 +7,27 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from tool_contexts import tool_context
 from trajectile.sandbox.local import LocalSandbox
-from trajectile.tools.registry import TOOLSETS, arguments_problem, call, schemas, tools_of
+from trajectile.tools.calling import arguments_problem, call
+from trajectile.tools.registry import TOOLSETS, schemas, tools_of
 from trajectile.tools.tool import Tool, ToolContext, error, is_failure, parameters
 
-TOOLS = {tool.name: tool for tool in tools_of(TOOLSETS)}
+TOOLS = {tool.name: tool for tool in tools_of(TOOLSETS, TOOLSETS)}
 
 
 def test_tools_have_the_names_of_the_field() -> None:
     names = {toolset: [tool.name for tool in tools] for toolset, tools in TOOLSETS.items()}
-    assert names == {
-        "terminal": ["terminal", "process"],
-        "file": ["read_file", "write_file", "patch", "search_files"],
-    }
+    assert names["terminal"] == ["process", "terminal"]
+    assert names["file"] == ["patch", "read_file", "search_files", "write_file"]
     assert all(tool.toolset == toolset for toolset, tools in TOOLSETS.items() for tool in tools)
-    assert [tool.name for tool in tools_of(["file"])] == names["file"]
+    assert [tool.name for tool in tools_of(["file"], TOOLSETS)] == names["file"]
     with pytest.raises(KeyError):
-        tools_of(["nowhere"])
+        tools_of(["nowhere"], TOOLSETS)
 
 
 def test_schemas_are_valid_and_short() -> None:
-    listed = schemas(tools_of(TOOLSETS))
+    listed = schemas(tools_of(TOOLSETS, TOOLSETS))
     assert [entry["type"] for entry in listed] == ["function"] * 6
     for entry in listed:
         Draft202012Validator.check_schema(entry["function"]["parameters"])
@@ -76,7 +76,7 @@ def test_call_checks_and_catches(tmp_path: Path) -> None:
     tool = Tool("t", "s", "d", parameters(["a"], **{"a": text, "b": text, "raise": text}), handler)
 
     async def run() -> None:
-        context = ToolContext(LocalSandbox(tmp_path, "none", output_limit=1000), 5, 1000)
+        context = tool_context(LocalSandbox(tmp_path, "none", output_limit=1000), 5, 1000)
         # null where an argument is optional means that it is not given
         assert await call(tool, context, {"a": "x", "b": None}) == '{"a": "x"}'
         assert is_failure(await call(tool, context, {"a": None}))
@@ -96,12 +96,12 @@ def test_context_keeps_one_state_a_kind_and_closes_it() -> None:
             self.closed = True
 
     async def run() -> None:
-        context = ToolContext(LocalSandbox(Path(), "none", output_limit=1000), 5, 1000)
-        kept = context.state(Kept)
-        assert context.state(Kept) is kept
+        context = tool_context(LocalSandbox(Path(), "none", output_limit=1000), 5, 1000)
+        kept = context.own.get(Kept)
+        assert context.own.get(Kept) is kept
         await context.close()
         assert kept.closed
-        assert context.state(Kept) is not kept
+        assert context.own.get(Kept) is not kept
 
     asyncio.run(run())
 

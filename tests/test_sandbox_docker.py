@@ -17,12 +17,13 @@ from helpers import kill as kill_process
 from sandbox_contract import engines
 from sandbox_contract.subjects import Subject, container, said
 from scripted_server.fixture import ScriptedServer
+from tool_contexts import tool_context
 from trajectile.errors import FatalError, PromptError, UserError
 from trajectile.sandbox.base import Sandbox, SandboxDied
 from trajectile.sandbox.docker_engine import Engine
 from trajectile.sandbox.reach import binds
-from trajectile.tools.registry import TOOLSETS, call
-from trajectile.tools.tool import ToolContext
+from trajectile.tools.calling import call
+from trajectile.tools.registry import TOOLSETS
 
 pytestmark = [
     pytest.mark.docker,
@@ -236,7 +237,7 @@ def test_busybox_is_enough_for_all_tools(subject: Subject, tmp_path: Path) -> No
     engines.client(None).images.load(packed.read_bytes())
 
     async def test(sandbox: Sandbox) -> None:
-        context = ToolContext(sandbox, 60, 20_000)
+        context = tool_context(sandbox, 60, 20_000)
         await call(TOOLS["write_file"], context, {"path": "a b/c:d.txt", "content": "one\ntwo: 2\n"})
         for pattern, wanted in {"tw[o]": "./a b/c:d.txt:2:two: 2", "none": "[no matches]"}.items():
             found = await call(TOOLS["search_files"], context, {"pattern": pattern})

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tool_contexts import tool_context
 from trajectile.sandbox.local import LocalSandbox
-from trajectile.tools import matching
-from trajectile.tools.registry import TOOLSETS, call
+from trajectile.tools.calling import call
+from trajectile.tools.file import matching
+from trajectile.tools.registry import TOOLSETS
 from trajectile.tools.tool import ToolContext, is_failure
 
 TOOLS = {tool.name: tool for tool in TOOLSETS["file"]}
@@ -21,7 +23,7 @@ def within(parent: Path, test: Test, output_limit: int = 20_000) -> None:
         sandbox = LocalSandbox(parent, "auto", output_limit=output_limit)
         await sandbox.start()
         try:
-            await test(ToolContext(sandbox, 30, output_limit))
+            await test(tool_context(sandbox, 30, output_limit))
         finally:
             await sandbox.close()
 

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tool_contexts import tool_context
 from trajectile.sandbox.base import SandboxDied
 from trajectile.sandbox.local import LocalSandbox
-from trajectile.tools.registry import TOOLSETS, call
+from trajectile.tools.calling import call
+from trajectile.tools.registry import TOOLSETS
 from trajectile.tools.tool import ToolContext, is_failure
 
 TOOLS = {tool.name: tool for tool in TOOLSETS["terminal"]}
@@ -20,7 +22,7 @@ def within(parent: Path, test: Test, *, timeout_s: float = 30, output_limit: int
     async def run() -> None:
         sandbox = LocalSandbox(parent, "auto", output_limit=output_limit)
         await sandbox.start()
-        context = ToolContext(sandbox, timeout_s, output_limit)
+        context = tool_context(sandbox, timeout_s, output_limit)
         try:
             await test(context)
         finally:

@@ -18,7 +18,7 @@ from openai import AsyncOpenAI, DefaultAioHttpClient
 from trajectile.agent.conversation import to_message
 from trajectile.rows import Trajectory
 from trajectile.run_folder.journal import TRAJECTORY, records
-from trajectile.tools.registry import schemas, tools_of
+from trajectile.tools.registry import TOOLSETS, schemas, tools_of
 
 assert ROOT
 
@@ -40,7 +40,7 @@ async def send_all(client: AsyncOpenAI, prompts: "deque[list[Any]]", fixed: dict
 
 async def main(base_url: str, batch: Path, concurrency: int) -> None:
     rows = list(records(batch, TRAJECTORY))
-    fixed = {"model": rows[0].metadata.model, "tools": schemas(tools_of(rows[0].toolsets_used))}
+    fixed = {"model": rows[0].metadata.model, "tools": schemas(tools_of(rows[0].toolsets_used, TOOLSETS))}
     prompts = deque(requests(row) for row in rows)
     calls = sum(map(len, prompts))
     async with AsyncOpenAI(base_url=base_url, api_key="none", http_client=DefaultAioHttpClient()) as client:

@@ -4,8 +4,10 @@ import asyncio
 import json
 from typing import Any
 
+from tool_contexts import tool_context
 from trajectile.sandbox.base import Sandbox
-from trajectile.tools.registry import TOOLSETS, call
+from trajectile.tools.calling import call
+from trajectile.tools.registry import TOOLSETS
 from trajectile.tools.tool import ToolContext
 
 from sandbox_contract.subjects import Subject
@@ -19,7 +21,7 @@ async def use(context: ToolContext, name: str, **arguments: Any) -> str:
 
 def test_a_background_process_from_start_to_end(subject: Subject) -> None:
     async def test(sandbox: Sandbox) -> None:
-        context = ToolContext(sandbox, 60, 20_000)
+        context = tool_context(sandbox, 60, 20_000)
         await use(context, "terminal", command="export A=1; mkdir d; cd d")
         script = 'echo "ready $A ${PWD##*/}"; while read line; do echo "got $line"; cd /; done; exit 5'
         session = json.loads(await use(context, "terminal", command=script, background=True))["session_id"]
@@ -42,7 +44,7 @@ def test_a_background_process_from_start_to_end(subject: Subject) -> None:
 
 def test_file_tools(subject: Subject) -> None:
     async def test(sandbox: Sandbox) -> None:
-        context = ToolContext(sandbox, 60, 20_000)
+        context = tool_context(sandbox, 60, 20_000)
         assert "Wrote" in await use(context, "write_file", path="a/b.txt", content="one\ntwo\nthree\n")
         assert await use(context, "read_file", path="a/b.txt", offset=2, limit=1) == (
             "2|two\n[lines 2-2 of 3; go on with offset=3]"

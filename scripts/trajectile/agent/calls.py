@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from trajectile.rows import ToolCall
-from trajectile.tools import registry
+from trajectile.tools import calling
 from trajectile.tools.tool import Tool, ToolContext, is_failure
 
 CUT_OFF = "the call was cut off by the token limit; make it shorter"
@@ -85,5 +85,5 @@ async def perform(checked: CheckedCall, tools: Mapping[str, Tool], context: Tool
         problem = f"the arguments of {name} are not a JSON object"
     if problem or arguments is None:
         return Outcome(name, f"Error: {problem}", executed=False, success=False)
-    result = await registry.call(tools[name], context, arguments)
+    result = await calling.call(tools[name], context, arguments)
     return Outcome(name, result, executed=True, success=not is_failure(result))

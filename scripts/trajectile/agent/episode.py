@@ -5,7 +5,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,8 +17,8 @@ from trajectile.model.client import ModelClient
 from trajectile.rows import Metadata, PromptRow, ReasoningStats, ToolStat, Trajectory, Turn
 from trajectile.sandbox.base import Sandbox
 from trajectile.tools.distributions import Distribution, draw
-from trajectile.tools.registry import tools_of
-from trajectile.tools.tool import ToolContext
+from trajectile.tools.registry import TOOLSETS, Toolsets, tools_of
+from trajectile.tools.tool import States, ToolContext
 
 log = logging.getLogger(__name__)
 PARTIAL_ENDS = frozenset(
@@ -45,6 +45,13 @@ class EpisodeSettings:
     prefill: list[dict[str, Any]]
     model: ModelClient
     open_sandbox: Callable[[PromptRow], Sandbox]
+    toolsets: Toolsets = field(default_factory=lambda: TOOLSETS)
+    states: States = field(default_factory=States)
+
+    @property
+    def tool_names(self) -> list[str]:
+        """All tools that the run can offer."""
+        return [tool.name for tool in tools_of(self.distribution.chances, self.toolsets)]
 
 
 async def run_episode(row: PromptRow, shared: EpisodeSettings) -> Trajectory:
@@ -52,11 +59,12 @@ async def run_episode(row: PromptRow, shared: EpisodeSettings) -> Trajectory:
     settings = shared.settings
     toolsets = draw(shared.distribution, settings.seed, row.prompt_key, row.ordinal)
     sandbox = shared.open_sandbox(row)
-    context = ToolContext(sandbox, settings.command_timeout, settings.output_limit)
+    tools = {tool.name: tool for tool in tools_of(toolsets, shared.toolsets)}
+    context = ToolContext(sandbox, settings, tools, shared.states)
     limits = Limits(
         settings.max_turns, settings.prompt_timeout, settings.max_tokens_per_prompt, settings.max_cost_per_prompt
     )
-    agent = Agent(shared.model, {tool.name: tool for tool in tools_of(toolsets)}, context, limits)
+    agent = Agent(shared.model, tools, context, limits)
     start = start_messages(row.turns, settings.ephemeral_system_prompt, shared.prefill)
     given, began = len(start), time.monotonic()
     try:
@@ -95,7 +103,7 @@ def _trajectory(
     made: list[Turn],
     seconds: float,
 ) -> Trajectory:
-    offered = [tool.name for tool in tools_of(shared.distribution.chances)]
+    stats = tool_stats(shared.tool_names, agent.outcomes)
     return Trajectory(
         prompt_index=row.prompt_index,
         prompt_key=row.prompt_key,
@@ -106,10 +114,10 @@ def _trajectory(
         end_reason=end_reason,
         api_calls=agent.api_calls,
         toolsets_used=toolsets,
-        tool_stats=tool_stats(offered, agent.outcomes),
-        tool_error_counts={name: stat.failure for name, stat in tool_stats(offered, agent.outcomes).items()},
+        tool_stats=stats,
+        tool_error_counts={name: stat.failure for name, stat in stats.items()},
         reasoning_stats=reasoning_stats(made),
-        usage=agent.usage,
+        usage=agent.usage + agent.context.own.usage,
         source=row.source,
     )
 

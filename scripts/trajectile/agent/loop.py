@@ -106,14 +106,15 @@ class Agent:
             return Outcome(item.call.name, "Error: the time for this task is over", executed=True, success=False)
 
     def _check_limits(self) -> None:
-        tokens = self.usage.prompt_tokens + self.usage.completion_tokens
+        usage = self.usage + self.context.own.usage
+        tokens = usage.prompt_tokens + usage.completion_tokens
         if self._invalid >= INVALID_REPLIES:
             raise Ended("invalid_tool_calls")
         if asyncio.get_running_loop().time() >= self._deadline:
             raise Ended("time_limit")
         if self.limits.max_tokens is not None and tokens >= self.limits.max_tokens:
             raise Ended("token_limit")
-        if self.limits.max_cost is not None and self.usage.cost >= self.limits.max_cost:
+        if self.limits.max_cost is not None and usage.cost >= self.limits.max_cost:
             raise Ended("cost_limit")
         if self.api_calls >= self.limits.max_turns:
             raise Ended("max_turns")

@@ -3,9 +3,10 @@
 from rich.console import Console
 from rich.table import Table
 
-from trajectile.planning.preparation import DISTRIBUTIONS_FILE
+from trajectile.configuration.settings import load_settings
+from trajectile.planning.preparation import DISTRIBUTIONS_FILE, lacking
 from trajectile.tools.distributions import load, missing
-from trajectile.tools.registry import TOOLSETS
+from trajectile.tools.registry import load_toolsets
 
 PIPED_WIDTH = 120
 
@@ -16,8 +17,11 @@ def print_distributions() -> None:
     if not console.is_terminal:
         console = Console(width=PIPED_WIDTH)
     table = Table("distribution", "for", "toolsets and their chance in %", "missing here")
-    for name, distribution in load(DISTRIBUTIONS_FILE).items():
+    distributions = load(DISTRIBUTIONS_FILE)
+    settings = load_settings({})
+    lacks = lacking(distributions.values(), load_toolsets(settings), settings)
+    for name, distribution in distributions.items():
         chances = ", ".join(f"{toolset} {chance:g}" for toolset, chance in distribution.chances.items())
-        table.add_row(name, distribution.purpose, chances, ", ".join(missing(distribution, TOOLSETS)) or "-")
+        table.add_row(name, distribution.purpose, chances, ", ".join(missing(distribution, lacks)) or "-")
     console.print(table)
     console.print("One with missing toolsets needs missing_toolsets: drop, which leaves them out.")

@@ -10,7 +10,7 @@ from trajectile.notes import counted
 from trajectile.planning.preparation import PreparedRun
 from trajectile.rows import Trajectory, Usage
 from trajectile.run_folder.journal import TRAJECTORY, records
-from trajectile.tools.registry import schemas, tools_of
+from trajectile.tools.registry import schemas
 
 SAMPLE_ROWS = 200
 BYTES_A_TOKEN = 4
@@ -80,5 +80,5 @@ def _prompt_tokens(run: PreparedRun) -> float | None:
     prompt = path.stat().st_size / max(run.plan.prompts, 1)
     if run.settings.max_samples:  # the file holds more rows than are used
         prompt = min(prompt, path.stat().st_size)
-    tools = len(msgspec.json.encode(schemas(tools_of(run.offer.distribution.chances))))
+    tools = len(msgspec.json.encode(schemas(run.offer.tools())))
     return (prompt + tools + len(run.settings.ephemeral_system_prompt.encode())) / BYTES_A_TOKEN

@@ -16,7 +16,7 @@ from trajectile.run_folder.ids import Id, make_id
 from trajectile.run_folder.journal import PROMPT, records
 from trajectile.run_folder.paths import write_atomic
 from trajectile.tools.distributions import draw
-from trajectile.tools.registry import schemas, tools_of
+from trajectile.tools.registry import schemas
 
 EMBEDDED = "the embedded server"
 
@@ -34,7 +34,7 @@ def request_of(run: PreparedRun, row: PromptRow) -> dict[str, Any]:
     settings = run.settings
     toolsets = draw(run.offer.distribution, settings.seed, row.prompt_key, row.ordinal)
     messages = start_messages(row.turns, settings.ephemeral_system_prompt, load_prefill(settings.prefill_messages_file))
-    return build_body(keyless_settings(settings), messages, schemas(tools_of(toolsets)))
+    return build_body(keyless_settings(settings), messages, schemas(run.offer.tools(toolsets)))
 
 
 def _url(run: PreparedRun) -> str:

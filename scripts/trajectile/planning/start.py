@@ -22,7 +22,7 @@ from trajectile.run_folder.paths import remove_temporaries, write_atomic
 from trajectile.run_folder.spending import exhausted, open_purse
 from trajectile.sandbox.backend import Backend
 from trajectile.sandbox.factory import make_backend
-from trajectile.tools.registry import schemas, tools_of
+from trajectile.tools.registry import schemas
 
 
 def begin_run(run: PreparedRun, *, asks_model: bool) -> Lease:
@@ -76,7 +76,8 @@ def _check(run: PreparedRun, backend: Backend, asks_model: bool) -> str:
     isolation = backend.describe()
     say(isolation)
     if run.offer.dropped:
-        say(f"toolsets left out because they cannot work here: {', '.join(run.offer.dropped)}")
+        lacks = ", ".join(f"{name} ({lack})" for name, lack in run.offer.dropped.items())
+        say(f"toolsets left out because they cannot work here: {lacks}")
     say(estimate(run))
     _check_money(run)
     if run.settings.preflight:
@@ -94,12 +95,12 @@ def _check_money(run: PreparedRun) -> None:
 
 def _write_settings(run: PreparedRun, isolation: str) -> None:
     """Write what the shards of this start go by (settings.json) and what the run is (run.json)."""
-    tools = tools_of(run.offer.distribution.chances)
+    tools = run.offer.tools()
     identity = new_identity(
         run.settings,
         run.identity,
         chances=dict(run.offer.distribution.chances),
-        dropped=run.offer.dropped,
+        dropped=list(run.offer.dropped),
         tools=[tool.name for tool in tools],
         tool_schemas=schemas(tools),
         dataset={

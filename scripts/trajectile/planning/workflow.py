@@ -1,4 +1,7 @@
-"""What the Snakefile asks of the library: the plan as lists of files, and the start and end of a run."""
+"""What the Snakefile asks of the library: the plan as lists of files, and the start and end of a run.
+
+Each job on a cluster reads the Snakefile twice and plans nothing, so what planning needs is imported where it plans.
+"""
 
 import os
 import re
@@ -7,22 +10,23 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trajectile.configuration.settings import Settings, load_settings
 from trajectile.console import say
 from trajectile.errors import FatalError, UserError
-from trajectile.planning.estimate import estimate
 from trajectile.planning.number_pattern import number_pattern
-from trajectile.planning.preparation import PreparedRun, prepare_run
-from trajectile.run_folder.lease import Lease
 from trajectile.run_folder.paths import RunFolder
-from trajectile.run_folder.stop import stopped
+
+if TYPE_CHECKING:
+    from trajectile.planning.preparation import PreparedRun
+    from trajectile.run_folder.lease import Lease
 
 WATCH_S = 0.5
+PLAN = "TRAJECTILE_PLAN"  # the plan's digest, from the process that planned to its jobs
 SHOWN_BY_ANOTHER = "TRAJECTILE_PROGRESS_SHOWN"  # set for a workflow whose parent shows the progress
 DRY_FLAGS = re.compile("-[npFkq]*n[npFkq]*")  # -n among the short options that take no value, as in -np
-_leases: list[Lease] = []
+_leases: "list[Lease]" = []
 _showing = ExitStack()
 
 
@@ -35,11 +39,15 @@ def worded_as(kind: type[Exception]) -> Iterator[None]:
         raise kind(str(error)) from None
 
 
-def prepare(config: dict[str, Any], is_main_process: bool) -> tuple[Settings, PreparedRun | None]:
-    """Return the settings, and in the process that the user started the planned run too."""
+def prepare(config: dict[str, Any], is_main_process: bool) -> "tuple[Settings, PreparedRun | None]":
+    """Return the settings, and in the process that the user started the planned run too; its jobs get the digest."""
     if not is_main_process:
         return load_settings(config), None
+    from trajectile.planning.estimate import estimate
+    from trajectile.planning.preparation import prepare_run
+
     run = prepare_run(config, sys.argv)
+    os.environ[PLAN] = run.plan.digest
     if is_dry_run(sys.argv[1:]):
         say(estimate(run))
     return run.settings, run
@@ -53,15 +61,15 @@ def is_dry_run(arguments: Sequence[str]) -> bool:
 class Targets:
     """The plan as the rules see it. Without a plan, in a job of its own process, any shard number may be asked for."""
 
-    def __init__(self, settings: Settings, run: PreparedRun | None) -> None:
+    def __init__(self, settings: Settings, run: "PreparedRun | None") -> None:
         folder = RunFolder(settings.folder)
         plan = run.plan if run else None
         shards = plan.shards if plan else []
         self._reasons = {str(shard.number): shard.reason for shard in shards}
-        self.digest = plan.digest if plan else ""
+        self.digest = plan.digest if plan else _digest_of_head()
         self.results_digest = plan.results_digest if plan else ""
-        self.manifest = str(folder.manifest(self.digest or "{plan}"))
-        self.images = str(folder.images(self.digest or "{plan}"))
+        self.manifest = str(folder.manifest(self.digest))
+        self.images = str(folder.images(self.digest))
         self.images_to_check = [self.images] if settings.keeps_images else []
         self.owed_batches = [str(folder.batch(shard.number)) for shard in shards]
         self.all_batches = [str(folder.batch(number)) for number in (plan.batches if plan else ())]
@@ -73,7 +81,14 @@ class Targets:
         return self._reasons.get(wildcards["shard"], "")
 
 
-def begin(run: PreparedRun, *, asks_model: bool, give_up: Callable[[], None]) -> None:
+def _digest_of_head() -> str:
+    """Return the digest of the plan that this job belongs to."""
+    if PLAN not in os.environ:
+        raise UserError(f"{PLAN} is not set: the executor does not pass the environment on to its jobs")
+    return os.environ[PLAN]
+
+
+def begin(run: "PreparedRun", *, asks_model: bool, give_up: Callable[[], None]) -> None:
     """Take the run's lease and, where prompts will run, check what can be checked before anything is paid for.
 
     `give_up` is called when a shard finds that nothing more can be run.
@@ -90,13 +105,17 @@ def begin(run: PreparedRun, *, asks_model: bool, give_up: Callable[[], None]) ->
 
 def _watch(folder: RunFolder, give_up: Callable[[], None]) -> None:
     """Wait for a fatal stop: thousands of shards need not start only to end before their first call."""
+    from trajectile.run_folder.stop import stopped
+
     while not stopped(folder):
         time.sleep(WATCH_S)
     give_up()
 
 
-def say_how_to_go_on(run: PreparedRun) -> None:
+def say_how_to_go_on(run: "PreparedRun") -> None:
     """After a run that failed, say why where nothing could be run, and what to do about shards without a batch."""
+    from trajectile.run_folder.stop import stopped
+
     if reason := stopped(run.folder):
         say(f"stopped: {reason}")
     lacking = [shard.number for shard in run.plan.shards if not run.folder.batch(shard.number).exists()]

@@ -31,6 +31,8 @@ from trajectile.run_folder.stop import mark_stop, stopped
 from trajectile.sandbox.factory import make_backend
 from trajectile.shard.engine import Overspent, ShardRun, Stopped
 from trajectile.tools.distributions import Distribution
+from trajectile.tools.registry import load_toolsets
+from trajectile.tools.tool import States
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 STOPPED_BEFORE = "another shard found that nothing can be run now, and said why"
@@ -48,6 +50,7 @@ class Execution:
         self.planned = _planned(folder, manifest, number)
         self.lease = Lease(folder.shard_lease(number))
         self.backend = make_backend(self.settings, folder)
+        self.states = States()
 
     async def run(self) -> int:
         """Attempt all owed prompts and write the batch file; return the exit status."""
@@ -109,6 +112,7 @@ class Execution:
             try:
                 await shard.run(rows)
             finally:
+                await self.states.close()
                 await client.aclose()
                 self.backend.close()
                 log.info("shard %d: %d finished, %d failed", self.number, shard.finished, shard.failed)
@@ -122,6 +126,8 @@ class Execution:
             prefill=load_prefill(self.settings.prefill_messages_file),
             model=client,
             open_sandbox=self.backend.open,
+            toolsets=load_toolsets(self.settings),
+            states=self.states,
         )
 
     def _earlier(self) -> Counter[Id]:

@@ -7,7 +7,6 @@ from trajectile.run_folder.journal import TRAJECTORY, records
 from trajectile.run_folder.paths import RunFolder
 from trajectile.run_folder.spending import Purse
 from trajectile.run_folder.times import Clock
-from trajectile.tools.registry import tools_of
 
 
 class Tally:
@@ -16,8 +15,8 @@ class Tally:
     def __init__(self, folder: RunFolder, number: int, shared: EpisodeSettings) -> None:
         settings = shared.settings
         self.running = 0
-        self._model = shared.model
-        self._tools = frozenset(tool.name for tool in tools_of(shared.distribution.chances))
+        self._model, self._states = shared.model, shared.states
+        self._tools = frozenset(shared.tool_names)
         self._required = reasoning_is_required(settings.require_reasoning, settings.reasons_not)
         self._clock = Clock(folder.times(number))
         self._discarded, rows = 0, Usage()
@@ -37,10 +36,13 @@ class Tally:
         """Write the counts and the time down."""
         state = self._clock.state
         state.running, state.waiting = self.running, min(self.running, self._model.waiting)
-        state.discarded, state.usage = self._discarded, self._before + self._model.usage
+        state.discarded, state.usage = self._discarded, self._used()
         self._clock.beat()
         self._purse.share(state.usage.cost)
 
     def overspent(self) -> str:
         """Say that the run's money is spent, "" where it is not."""
-        return self._purse.problem((self._before + self._model.usage).cost) if self._purse.limit is not None else ""
+        return self._purse.problem(self._used().cost) if self._purse.limit is not None else ""
+
+    def _used(self) -> Usage:
+        return self._before + self._model.usage + self._states.usage

@@ -1,10 +1,10 @@
 """Toolset distributions: which toolsets a prompt is offered, drawn by chance and the same on every machine."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 
@@ -91,28 +91,30 @@ def choose(distributions: dict[str, Distribution], name: str) -> Distribution:
     return distributions[name]
 
 
-def missing(distribution: Distribution, available: Iterable[str]) -> list[str]:
-    """The toolsets it may draw that are not available."""
-    have = set(available)
-    return [name for name, chance in distribution.chances.items() if chance > 0 and name not in have]
+def missing(distribution: Distribution, lacks: Mapping[str, str]) -> list[str]:
+    """The toolsets it may draw that lack something."""
+    return [name for name, chance in distribution.chances.items() if chance > 0 and name in lacks]
 
 
 def offered(
     distributions: dict[str, Distribution],
     name: str,
-    available: Iterable[str],
-    missing_toolsets: Literal["error", "drop"],
+    lacks: Mapping[str, str],
+    *,
+    drop: bool,
 ) -> Distribution:
-    """The distribution reduced to what is available; UserError where something is missing and may not, or all is."""
-    have, chosen = set(available), choose(distributions, name)
-    lacking = missing(chosen, have)
-    left = {toolset: chance for toolset, chance in chosen.chances.items() if chance > 0 and toolset in have}
-    if lacking and (missing_toolsets == "error" or not left):
-        works = [each for each in sorted(distributions) if not missing(distributions[each], have)]
-        drop = " Or set missing_toolsets: drop to go on without them." if left else ""
+    """The distribution less the toolsets in `lacks`, which maps them to what is missing; UserError unless `drop` allows
+    it and something is left."""
+    chosen = choose(distributions, name)
+    lacking = missing(chosen, lacks)
+    left = {toolset: chance for toolset, chance in chosen.chances.items() if chance > 0 and toolset not in lacks}
+    if lacking and not (drop and left):
+        works = [each for each in sorted(distributions) if not missing(distributions[each], lacks)]
+        advice = "\nOr set missing_toolsets: drop to go on without them." if left else ""
         raise UserError(
-            f"distribution {name!r} needs toolsets that are not available: {', '.join(lacking)}. "
-            f"Distributions that work now: {', '.join(works) or 'none'}.{drop}"
+            f"distribution {name!r} needs toolsets that cannot work here:\n"
+            + "".join(f"  {toolset}: {lacks[toolset]}\n" for toolset in lacking)
+            + f"Distributions that work now: {', '.join(works) or 'none'}.{advice}"
         )
     return Distribution(name, left, chosen.purpose)
 

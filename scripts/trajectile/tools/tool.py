@@ -1,12 +1,14 @@
 """What a tool is, what it is given, and what its result means."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 
+from trajectile.configuration.settings import Settings
+from trajectile.rows import Usage
 from trajectile.sandbox.base import Sandbox
 
 Arguments = dict[str, Any]
@@ -14,7 +16,7 @@ ERROR_CHARACTERS = 1000
 
 
 class State(Protocol):
-    """Something a toolset keeps for one prompt."""
+    """Something that tools keep between calls."""
 
     async def close(self) -> None: ...
 
@@ -22,38 +24,68 @@ class State(Protocol):
 S = TypeVar("S", bound=State)
 
 
-@dataclass
-class ToolContext:
-    """A prompt's sandbox and limits (seconds, bytes), and what its toolsets keep between calls."""
+class States:
+    """Objects of tools, one of a kind, closed in reverse order; and what models cost that tools called."""
 
-    sandbox: Sandbox
-    command_timeout_s: float
-    output_limit: int
-    _states: dict[type[State], State] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.usage = Usage()
+        self._kept: dict[type[State], State] = {}
 
-    def state(self, kind: type[S]) -> S:
-        """This prompt's one object of `kind`, made at the first call."""
-        if kind not in self._states:
-            self._states[kind] = kind()
-        return cast(S, self._states[kind])
+    def get(self, kind: type[S], *arguments: Any) -> S:
+        """The one object of `kind`, made of `arguments` at the first call."""
+        if kind not in self._kept:
+            self._kept[kind] = kind(*arguments)
+        return cast(S, self._kept[kind])
 
     async def close(self) -> None:
-        while self._states:
-            await self._states.popitem()[1].close()
+        while self._kept:
+            await self._kept.popitem()[1].close()
+
+
+@dataclass
+class ToolContext:
+    """What a call works with: its prompt's sandbox and offered tools, the run's settings, and what tools keep.
+
+    `own` lasts for the prompt, `shared` for the process and all its prompts (a browser, connections).
+    """
+
+    sandbox: Sandbox
+    settings: Settings
+    tools: Mapping[str, "Tool"] = field(default_factory=dict)
+    shared: States = field(default_factory=States)
+    own: States = field(default_factory=States)
+
+    def spend(self, usage: Usage) -> None:
+        """Count what a tool's model call cost, for the row and for the run's limits."""
+        self.own.usage += usage
+        self.shared.usage += usage
+
+    async def close(self) -> None:
+        await self.own.close()
 
 
 Handler = Callable[[ToolContext, Arguments], Awaitable[str]]
 
 
+def ready(settings: Settings) -> str:
+    """The requirement of a tool that has none."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Tool:
-    """A function the model can call: `parameters` is the JSON schema of its arguments, the handler's result is text."""
+    """A function the model can call: `parameters` is the JSON schema of its arguments, the handler's result is text.
+
+    `requirement` says in a few words what the tool lacks on this machine and where to set it, "" where nothing; it is
+    asked at every start and must be quick.
+    """
 
     name: str
     toolset: str
     description: str
     parameters: dict[str, Any]
     handler: Handler
+    requirement: Callable[[Settings], str] = ready
 
 
 def parameters(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:

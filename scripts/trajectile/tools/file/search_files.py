@@ -1,4 +1,4 @@
-"""Toolset `file`: search_files, by grep and find inside the sandbox."""
+"""Tool `search_files`: by grep and find inside the sandbox."""
 
 import re
 import shlex
@@ -22,15 +22,15 @@ async def search_files(context: ToolContext, arguments: Arguments) -> str:
     path, content = arguments.get("path", "."), arguments.get("target", "content") == "content"
     script = grep(path, arguments) if content else find(path, arguments["pattern"])
     raw = Whole(RAW_LIMIT_BYTES)
-    result = await context.sandbox.exec(script, timeout_s=context.command_timeout_s, output=raw, persist=False)
+    result = await context.sandbox.exec(script, timeout_s=context.settings.command_timeout, output=raw, persist=False)
     if result.timed_out:
-        return error(f"no end after {context.command_timeout_s:g} s")
+        return error(f"no end after {context.settings.command_timeout:g} s")
     if result.exit_code == NO_PATH:
         return error(f"no such file or directory: {path}")
     if result.exit_code == BAD_PATTERN:
         return error(to_text(result.output).strip())
     matches = content_lines(result.output) if content else file_lines(result.output)
-    return page(matches, offset, limit, context.output_limit, raw.overflow)
+    return page(matches, offset, limit, context.settings.output_limit, raw.overflow)
 
 
 def grep(path: str, arguments: Arguments) -> str:
@@ -100,7 +100,7 @@ def page(matches: list[str], offset: int, limit: int, limit_bytes: int, more: bo
     return "\n".join(shown if end == len(matches) else [*shown, f"[{end} of {total}; go on with offset={end}]"])
 
 
-SEARCH_FILES = Tool(
+TOOL = Tool(
     "search_files",
     "file",
     "Search file contents for a regular expression, or find files by name.",

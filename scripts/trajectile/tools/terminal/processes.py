@@ -55,7 +55,7 @@ class Processes:
     by_id: dict[str, Process] = field(default_factory=dict)
 
     def begin(self, context: ToolContext, shown: str, command: str) -> str:
-        log, stdin = Log(context.output_limit), asyncio.Queue[bytes | None]()
+        log, stdin = Log(context.settings.output_limit), asyncio.Queue[bytes | None]()
         run = context.sandbox.exec(command, timeout_s=None, output=log, stdin=stdin, persist=False)
         session = f"bg{len(self.by_id) + 1}"
         self.by_id[session] = Process(shown, asyncio.ensure_future(run), log, stdin)

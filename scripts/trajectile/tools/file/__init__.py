@@ -1,0 +1,1 @@
+"""Toolset `file`: read, write, patch and search files through the sandbox."""

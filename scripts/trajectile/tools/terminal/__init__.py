@@ -1,0 +1,1 @@
+"""Toolset `terminal`: commands in the foreground and in the background."""
