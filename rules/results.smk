@@ -47,10 +47,12 @@ rule compute_statistics:
         run_folder=subpath(output.statistics, parent=True),
         max_samples=SETTINGS.max_samples or 0,
         on_bad_row=SETTINGS.on_bad_row,
+        max_attempts=SETTINGS.max_attempts or 0,
         plan=TARGETS.results_digest,
     shell:
         "python {input.script} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
-        " --max_samples {params.max_samples} --on_bad_row {params.on_bad_row} 2>&1 | tee {log:q}"
+        " --max_samples {params.max_samples} --on_bad_row {params.on_bad_row}"
+        " --max_attempts {params.max_attempts} 2>&1 | tee {log:q}"
 
 
 rule merge_trajectories:
@@ -115,6 +117,7 @@ rule collect:
         run_folder=RUN_FOLDER,
         max_samples=SETTINGS.max_samples or 0,
         on_bad_row=SETTINGS.on_bad_row,
+        max_attempts=SETTINGS.max_attempts or 0,
         require_reasoning=SETTINGS.require_reasoning,
         reasoning_disabled=SETTINGS.reasons_not,
         superseded_rows=SETTINGS.superseded_rows,
@@ -123,6 +126,7 @@ rule collect:
         " --require_reasoning {params.require_reasoning} --reasoning_disabled {params.reasoning_disabled}"
         " && python {input.statistics} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
         " --max_samples {params.max_samples} --on_bad_row {params.on_bad_row}"
+        " --max_attempts {params.max_attempts}"
         " && python {input.merge} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
         " --max_samples {params.max_samples} --on_bad_row {params.on_bad_row}"
         " --superseded_rows {params.superseded_rows}"

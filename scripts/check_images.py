@@ -10,11 +10,11 @@ from pathlib import Path
 
 import click
 import msgspec
-from trajectile.console import explained
 from trajectile.errors import UserError
+from trajectile.step import Step
 
 
-@click.command(help=__doc__)
+@click.command(cls=Step, help=__doc__)
 @click.option("--run_folder", type=click.Path(exists=True, path_type=Path), required=True, help="Folder of the run.")
 @click.option("--manifest", type=click.Path(exists=True, path_type=Path), required=True, help="The plan, as split.")
 @click.option("--report", type=click.Path(path_type=Path), required=True, help="File to write what was found to.")
@@ -28,20 +28,19 @@ def main(run_folder: Path, manifest: Path, report: Path) -> None:
     from trajectile.sandbox.factory import make_backend
     from trajectile.sandbox.images import Images
 
-    with explained():
-        folder = RunFolder(run_folder)
-        settings = read_settings(folder)
-        backend = make_backend(settings, folder)
-        store = backend.images()
-        if store is None:
-            raise UserError(f"sandbox: {settings.sandbox} keeps no images on this machine: there is nothing to check")
-        wanted = wanted_images(folder, msgspec.json.decode(manifest.read_bytes(), type=Manifest), backend)
-        images = Images(store, settings.image_pull, invocation(folder))
-        checked = asyncio.run(check_images(images, wanted, click.echo))
-        record_images(folder, {name: image.digest for name, image in checked.items() if image.digest})
-        write_atomic(report, msgspec.json.format(msgspec.json.encode(checked), indent=2) + b"\n")
-        click.echo(summary(checked.values()))
-        backend.close()
+    folder = RunFolder(run_folder)
+    settings = read_settings(folder)
+    backend = make_backend(settings, folder)
+    store = backend.images()
+    if store is None:
+        raise UserError(f"sandbox: {settings.sandbox} keeps no images on this machine: there is nothing to check")
+    wanted = wanted_images(folder, msgspec.json.decode(manifest.read_bytes(), type=Manifest), backend)
+    images = Images(store, settings.image_pull, invocation(folder))
+    checked = asyncio.run(check_images(images, wanted, click.echo))
+    record_images(folder, {name: image.digest for name, image in checked.items() if image.digest})
+    write_atomic(report, msgspec.json.format(msgspec.json.encode(checked), indent=2) + b"\n")
+    click.echo(summary(checked.values()))
+    backend.close()
 
 
 if __name__ == "__main__":

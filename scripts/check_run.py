@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 import msgspec
-from trajectile.results.command import Step, run_folder_option
+from trajectile.results.command import run_folder_option
 from trajectile.results.verdict import drop_copied_journals, judge, last_lines, read_statistics
 from trajectile.run_folder.paths import RunFolder, write_atomic
+from trajectile.step import Step
 
 
 @click.command(cls=Step)

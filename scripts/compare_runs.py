@@ -16,9 +16,9 @@ from trajectile.comparison.comparing import Method, compare, read_runs
 from trajectile.comparison.page import Side, page
 from trajectile.comparison.table import print_comparison
 from trajectile.errors import UserError
-from trajectile.results.command import Step
 from trajectile.run_folder.identity import Identity, read_identity
 from trajectile.run_folder.paths import RunFolder, write_atomic
+from trajectile.step import Step
 
 
 @click.command(cls=Step, help=__doc__)

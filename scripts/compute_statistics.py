@@ -8,7 +8,6 @@ from rich.console import Console
 from trajectile.results.card import card
 from trajectile.results.command import (
     Dataset,
-    Step,
     dataset_file_option,
     max_samples_option,
     on_bad_row_option,
@@ -18,6 +17,7 @@ from trajectile.results.command import (
 from trajectile.results.statistics import read_run, statistics_of
 from trajectile.results.tables import print_tables
 from trajectile.run_folder.paths import RunFolder, replacing, write_atomic
+from trajectile.step import Step
 
 
 @click.command(cls=Step)
@@ -25,12 +25,13 @@ from trajectile.run_folder.paths import RunFolder, replacing, write_atomic
 @dataset_file_option
 @max_samples_option
 @on_bad_row_option
-def main(run_folder: Path, dataset_file: Path, max_samples: int, on_bad_row: str) -> None:
+@click.option("--max_attempts", type=click.IntRange(min=0), default=0, help="Prompts are given up then; 0 for never.")
+def main(run_folder: Path, dataset_file: Path, max_samples: int, on_bad_row: str, max_attempts: int) -> None:
     """Write statistics.json, failures.jsonl and README.md (the dataset card), and print the statistics."""
     folder = RunFolder(run_folder)
     identity = read_identity(folder)
     reading = read_run(folder, Dataset(dataset_file, max_samples, on_bad_row), identity.tools)
-    statistics = statistics_of(folder, identity, reading)
+    statistics = statistics_of(folder, identity, reading, max_attempts)
     with replacing(folder.failures) as out:
         reading.failures.write(out)
     write_atomic(folder.card, card(statistics, reading.names).encode())

@@ -6,8 +6,9 @@ import click
 from trajectile.exports.exporting import Summary, export
 from trajectile.exports.formats import FORMATS
 from trajectile.exports.selection import Options
-from trajectile.results.command import Step, run_folder_option
+from trajectile.results.command import run_folder_option
 from trajectile.run_folder.paths import RunFolder
+from trajectile.step import Step
 
 
 @click.command(cls=Step)

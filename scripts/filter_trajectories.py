@@ -5,12 +5,13 @@ from pathlib import Path
 
 import click
 import jsonlines
-from trajectile.results.command import Step, read_identity, run_folder_option
+from trajectile.results.command import read_identity, run_folder_option
 from trajectile.results.filters import discards, reason_words, reasoning_is_required
 from trajectile.results.sources import FinishedRows
 from trajectile.results.tables import counted
 from trajectile.run_folder.journal import ENCODER
 from trajectile.run_folder.paths import RunFolder, replacing
+from trajectile.step import Step
 
 
 @click.command(cls=Step)

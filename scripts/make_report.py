@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 from trajectile.report.building import make_report
-from trajectile.results.command import Step, run_folder_option
+from trajectile.results.command import run_folder_option
 from trajectile.run_folder.paths import RunFolder
+from trajectile.step import Step
 
 
 @click.command(cls=Step, help=__doc__)

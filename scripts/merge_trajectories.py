@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 from trajectile.results.command import (
     Dataset,
-    Step,
     dataset_file_option,
     max_samples_option,
     on_bad_row_option,
@@ -14,6 +13,7 @@ from trajectile.results.command import (
 )
 from trajectile.results.merge import merge, scan
 from trajectile.run_folder.paths import RunFolder, replacing
+from trajectile.step import Step
 
 
 @click.command(cls=Step)
@@ -36,8 +36,8 @@ def main(run_folder: Path, dataset_file: Path, max_samples: int, on_bad_row: str
     with replacing(folder.trajectories) as out:
         merged = merge(scanned, dataset, out, keep_superseded=superseded_rows == "keep")
     click.echo(
-        f"merge_trajectories: {merged.written} rows written, {merged.discarded} discarded, "
-        f"{merged.superseded} superseded, {merged.owed} owed"
+        f"merge_trajectories: {merged.written:,} rows written, {merged.discarded:,} discarded, "
+        f"{merged.superseded:,} superseded; prompts without a row: {merged.lacking:,}"
     )
 
 

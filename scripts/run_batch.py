@@ -13,10 +13,11 @@ import sys
 from pathlib import Path
 
 import click
-from trajectile.console import explained, log_to_stderr
+from trajectile.console import log_to_stderr
+from trajectile.step import Step
 
 
-@click.command(help=__doc__)
+@click.command(cls=Step, help=__doc__)
 @click.option("--run_folder", type=click.Path(exists=True, path_type=Path), required=True, help="Folder of the run.")
 @click.option("--shard", type=click.IntRange(min=0), required=True, help="Number of the shard.")
 @click.option("--manifest", type=click.Path(exists=True, path_type=Path), required=True, help="The plan, as split.")
@@ -25,10 +26,9 @@ def main(run_folder: Path, shard: int, manifest: Path) -> None:
     from trajectile.shard.execution import Execution
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends with 130 before the shard listens, as SIGTERM does with 143
-    with explained():
-        execution = Execution(RunFolder(run_folder), shard, manifest)
-        log_to_stderr(execution.settings.verbose)
-        sys.exit(asyncio.run(execution.run()))
+    execution = Execution(RunFolder(run_folder), shard, manifest)
+    log_to_stderr(execution.settings.verbose)
+    sys.exit(asyncio.run(execution.run()))
 
 
 if __name__ == "__main__":

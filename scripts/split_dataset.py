@@ -6,15 +6,14 @@ Example: python scripts/split_dataset.py --run_folder data/first_run --dataset_f
 from pathlib import Path
 
 import click
-from trajectile.console import explained
 from trajectile.errors import UserError
 from trajectile.planning.inventory import failed_attempts, remember_all, take_inventory
-from trajectile.planning.plan import CUT_DIGITS, make_plan
-from trajectile.planning.splitting import write_shards
+from trajectile.planning.splitting import plan_again, write_shards
 from trajectile.run_folder.paths import RunFolder
+from trajectile.step import Step
 
 
-@click.command(help=__doc__)
+@click.command(cls=Step, help=__doc__)
 @click.option("--run_folder", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
 @click.option("--dataset_file", type=click.Path(path_type=Path), required=True, help="File of prompts.")
 @click.option("--batch_size", type=click.IntRange(min=1), required=True, help="Prompts in a new shard.")
@@ -31,17 +30,17 @@ def main(
     on_bad_row: str,
     digest: str,
 ) -> None:
-    with explained():
-        folder = RunFolder(run_folder)
-        reading = {"on_bad_row": on_bad_row, "max_samples": max_samples or None}
-        inventory = take_inventory(folder, dataset_file, **reading)
-        remember_all(folder, dataset_file, inventory.dataset, **reading)
-        failed = failed_attempts(folder)
-        plan = make_plan(inventory, failed, batch_size=batch_size, max_attempts=max_attempts or None)
-        if plan.digest[:CUT_DIGITS] != digest[:CUT_DIGITS]:
-            raise UserError(f"{dataset_file} or {run_folder} changed since the run was planned. Run again.")
-        write_shards(folder, plan._replace(digest=digest), dataset_file, **reading)
-        click.echo(f"{len(plan.owed)} of {plan.prompts} prompts are owed, in {len(plan.shards)} shards")
+    folder = RunFolder(run_folder)
+    reading = {"on_bad_row": on_bad_row, "max_samples": max_samples or None}
+    inventory = take_inventory(folder, dataset_file, **reading)
+    remember_all(folder, dataset_file, inventory.dataset, **reading)
+    failed = failed_attempts(folder)
+    limits = {"batch_size": batch_size, "max_attempts": max_attempts or None}
+    plan = plan_again(folder, inventory, failed, digest, **limits)
+    if plan is None:
+        raise UserError(f"{dataset_file} or {run_folder} changed since the run was planned. Run again.")
+    write_shards(folder, plan, dataset_file, **reading)
+    click.echo(f"{len(plan.owed)} of {plan.prompts} prompts are owed, in {len(plan.shards)} shards")
 
 
 if __name__ == "__main__":

@@ -159,6 +159,7 @@ def identify(run: Run) -> None:
         "run_name": "run",
         "settings": settings,
         "tools": [tool.name for tool in tools],
+        "toolsets": {name: [tool.name for tool in toolset] for name, toolset in TOOLSETS.items()},
         "tool_schemas": schemas(tools),
         "versions": {"trajectile": "0.1.0"},
     }
@@ -189,6 +190,7 @@ def write_statistics(run: Run) -> dict[str, Any]:
     numbers = {
         "total_prompts": len(SAMPLES),
         "owed": 0,
+        "given_up": 0,
         "discarded": {"total": 0},
         "tool_statistics": {"terminal": terminal},
         "reasoning_statistics": reasoning,

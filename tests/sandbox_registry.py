@@ -21,7 +21,7 @@ class Registry:
     Layers come `seconds` late.
     """
 
-    def __init__(self, root: Path, seconds: float = 0.0) -> None:
+    def __init__(self, root: Path, seconds: float = 0.0, port: int = 0) -> None:
         self.asked: Counter[str] = Counter()
         self.blobs: dict[str, bytes] = {}
         self.manifest = self._manifest(root)
@@ -41,7 +41,7 @@ class Registry:
                 pass
 
         self.seconds = seconds
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.host = f"127.0.0.1:{self._http.server_port}"
 
     def image(self, tag: str) -> str:

@@ -17,7 +17,7 @@ from trajectile.model.client import ModelClient
 from trajectile.model.errors import NoCredit
 from trajectile.model.settings import ModelSettings
 from trajectile.rows import ToolStat, Usage
-from trajectile.sandbox.local import LocalSandbox
+from trajectile.sandbox.local.sandbox import LocalSandbox
 from trajectile.tools.tool import Tool, ToolContext, parameters
 
 GOOD = {"name": "echo", "arguments": {"text": "hi"}}

@@ -41,7 +41,7 @@ def begin(folder: Path, **changes: Any) -> None:
     """Leave the run.json of a run that was begun."""
     config = {"dataset_file": "data/p.jsonl", "run_name": "r", "model": "m", "max_samples": 10, **changes}
     made = new_identity(
-        load_settings(config), None, chances={}, dropped=[], tools=[], tool_schemas=[], dataset={}, isolation=""
+        load_settings(config), None, chances={}, dropped=[], toolsets={}, tool_schemas=[], dataset={}, isolation=""
     )
     write_identity(RunFolder(folder / "data" / "r"), made)
 

@@ -5,7 +5,7 @@ import pytest
 from tool_contexts import tool_context
 from trajectile.agent.calls import CheckedCall, Outcome, check_calls, parse_arguments, perform, wire_calls
 from trajectile.rows import ToolCall
-from trajectile.sandbox.local import LocalSandbox
+from trajectile.sandbox.local.sandbox import LocalSandbox
 from trajectile.tools.tool import Tool, ToolContext, as_json, parameters
 
 

@@ -13,7 +13,8 @@ from scripted_server.fixture import ScriptedServer
 from test_batch_runner import DATASET, SNAKEMAKE, Project, environment, folder
 from trajectile.command_line.cli import main
 from trajectile.planning.workflow import is_dry_run
-from trajectile.sandbox.scratch import start_time, unused
+from trajectile.sandbox.ownership import start_time
+from trajectile.sandbox.scratch import unused
 
 __all__ = ["folder"]
 ENDED = "1 of 2 done, 0 running, 0 waiting for the server, 1 failed, 0 discarded"
@@ -133,6 +134,9 @@ def test_failed_prompts_are_left_alone_until_they_are_to_be_retried(project: Pro
     assert said[-1].startswith(f"trajectile: {ENDED}; ")
     assert first.stderr.count("last error: prompt 0: server_error") == 1
     assert "2 prompts to run in 1 shard, 0 done" in first.stderr
+    assert "given up:  1 after max_attempts; to try them once more: python scripts/batch_runner.py" in first.stdout
+    status = project.run("--status").stdout.splitlines()
+    assert {line[:24].strip(): line[24:26].strip() for line in status}.items() >= {("owed", "0"), ("given up", "1")}
 
     project.server.control(script={"rules": [{"match": "a", "replies": [mute]}]}, reset_counters=True)
     again = project.run("--resume")

@@ -5,7 +5,7 @@ from filter_trajectories import main as filter_rows
 from results_files import Run, failure, invoke, lines_of
 from trajectile.results.shape import Statistics
 from trajectile.results.verdict import read_statistics
-from trajectile.rows import ToolStat
+from trajectile.rows import ToolStat, Usage
 from trajectile.run_folder.journal import Failure
 
 
@@ -97,9 +97,9 @@ def test_the_keys_come_in_their_documented_order(run):
     compute(run)
     assert list(msgspec.json.decode(run.folder.statistics.read_bytes())) == [
         *("run_name", "distribution", "model", "batch_size", "total_prompts", "total_batches"),
-        *("completed", "partial", "discarded", "failed", "attempts_failed", "superseded", "owed"),
+        *("completed", "partial", "discarded", "failed", "attempts_failed", "superseded", "owed", "given_up"),
         *("damaged_lines", "duration_seconds", "tool_statistics", "reasoning_statistics", "tokens"),
-        *("cost", "api_calls", "latency_seconds", "turns", "end_reasons"),
+        *("cost", "api_calls", "trimmed_results", "latency_seconds", "turns", "end_reasons"),
     ]
     assert list(Statistics.__struct_encode_fields__)[:2] == ["run_name", "distribution"]
 
@@ -114,7 +114,20 @@ def test_the_printed_tables_show_rates_reasons_and_kinds(run):
     assert lines["terminal"] == ["2", "2", "0", "100.0%", "0.0%"]
     assert "read_file" not in lines
     assert lines["discarded"] == ["1", "(no_reasoning", "1)"]
+    assert "turns a prompt    p50 2.0, p90 2.0, p99 2.0" in output
+    assert "seconds a prompt  p50 2.0, p90 2.0, p99 2.0" in output
     assert "1 (rate_limit 1)" in output and "50.0% of 4 assistant turns" in output and "12.5 s" in output
+
+
+def test_large_numbers_are_printed_with_their_thousands_apart(run):
+    stats = {"terminal": ToolStat(12_345, 12_000, 345)}
+    row = run.row(0, tool_stats=stats, usage=Usage(1_234_567, 20_000, 0, 45_678, 4321.5), seconds=1234.5)
+    run.batch(0, row)
+    invoke(filter_rows, run, dataset=False)
+    output = invoke(main, run).output
+    assert "12,345   12,000      345" in output
+    assert "1,234,567 prompt (45,678 cached), 20,000 completion" in output
+    assert "cost 4,321.5000" in output and "p50 1,234.5, p90 1,234.5" in output
 
 
 def test_statistics_without_filter_are_refused(run):

@@ -9,6 +9,7 @@ from helpers import Job, Recorder
 from trajectile.agent.controls import request_controls
 from trajectile.configuration.settings import load_settings
 from trajectile.errors import UserError
+from trajectile.model.serving.command import filled, syntax_problem
 
 EXAMPLES = Path(__file__).parents[1] / "config" / "examples"
 FIELDS = {"model", "messages", "tools"}
@@ -66,6 +67,8 @@ def test_each_example_loads_and_asks_as_it_says(tmp_path: Path, name: str) -> No
     config = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text(encoding="utf-8"))
     settings = load_settings(config)
     assert settings.base_url.startswith("http") and settings.model == config["model"]
+    assert syntax_problem(filled(settings.serve_command, port=1, model=settings.model)) == ""
+    config["serve_command"] = ""  # the stand-in serves
     free = {"price_prompt_per_million": 0, "price_completion_per_million": 0}  # the stand-in names no cost
     assert sent(tmp_path, config | free) == EXAMPLE_BODIES[name]
 

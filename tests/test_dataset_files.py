@@ -90,7 +90,7 @@ def test_gzipped_lines(tmp_path: Path) -> None:
 
 
 DAMAGED = [
-    ("p.jsonl.gz", gzip.compress(b'{"n": 1}\n' * 999)[:-20], "is damaged: Compressed file ended"),
+    ("p.jsonl.gz", gzip.compress(mtime=0, data=b'{"n": 1}\n' * 999)[:-20], "is damaged: Compressed file ended"),
     ("p.jsonl.gz", b'{"n": 1}\n', "cannot be read: Not a gzipped file"),
     ("p.json", b'[{"n": 1},\n {"n": }]', "not JSON: Expecting value at line 2, column 8"),
     ("p.json", b'[{"n": 1},\n {"n": "\xff"}]', "invalid UTF-8 at byte 9 of line 2"),

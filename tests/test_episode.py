@@ -17,7 +17,7 @@ from trajectile.model.settings import ModelSettings
 from trajectile.rows import PromptRow, ReasoningStats, ToolCall, ToolStat, Trajectory, Turn
 from trajectile.run_folder.journal import TRAJECTORY, decode, encode
 from trajectile.sandbox.base import Sandbox
-from trajectile.sandbox.local import LocalSandbox
+from trajectile.sandbox.local.sandbox import LocalSandbox
 from trajectile.tools.distributions import Distribution
 
 OFFERED = {"terminal": 100.0, "file": 100.0}

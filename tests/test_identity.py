@@ -16,14 +16,19 @@ def settings(**changes: Any) -> Settings:
     return load_settings(BASE | changes)
 
 
-def identity(before: Identity | None = None, **changes: Any) -> Identity:
+OFFER = {"terminal": ["terminal", "process"]}
+
+
+def identity(
+    before: Identity | None = None, offer: dict[str, list[str]] = OFFER, version: int = 1, **changes: Any
+) -> Identity:
     return new_identity(
         settings(**changes),
         before,
         chances={"terminal": 100.0},
         dropped=[],
-        tools=["terminal"],
-        tool_schemas=[],
+        toolsets=offer,
+        tool_schemas=[{"function": {"name": name}, "version": version} for tools in offer.values() for name in tools],
         dataset={},
         isolation="none",
     )
@@ -39,11 +44,31 @@ def test_run_json_comes_back_as_it_was_written(tmp_path: Path) -> None:
         read_identity(folder)
 
 
+def test_what_earlier_starts_offered_stays_known() -> None:
+    first = identity(offer={"terminal": ["terminal"], "mcp:docs": ["look_up", "list"]})
+    second = identity(first, offer={"terminal": ["terminal", "process"]}, version=2)
+    assert second.toolsets == {"terminal": ["terminal", "process"], "mcp:docs": ["look_up", "list"]}
+    assert second.tools == ["list", "look_up", "process", "terminal"]
+    assert {each["function"]["name"]: each["version"] for each in second.tool_schemas} == {
+        **dict.fromkeys(("terminal", "process"), 2),
+        **dict.fromkeys(("look_up", "list"), 1),
+    }
+
+
 def test_the_same_settings_and_free_ones_go_on() -> None:
     assert settle(settings(), None) == settings()
     for free in ({}, {"batch_size": 3}, {"max_samples": 11}, {"max_samples": 10}):
         assert settle(settings(**free), identity()) == settings(**free)
     assert settle(settings(max_samples=11), identity(max_samples=11)).max_samples == 11
+
+
+def test_a_run_that_served_its_model_itself_goes_on_so() -> None:
+    default = load_settings({}).base_url
+    served = {"base_url": default, "serve_command": "vllm serve a --port {port}"}
+    own = settle(settings(settings_change="run"), identity(**served))
+    assert (own.base_url, own.serve_command) == (default, served["serve_command"])
+    own = settle(settings(settings_change="run", **served), identity())
+    assert (own.base_url, own.serve_command) == (BASE["base_url"], "")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from trajectile.command_line import rule_picture
+from trajectile.command_line.rule_picture import picture, with_picture
 
 ROOT = Path(__file__).parents[1]
 RULES = [
@@ -45,6 +47,15 @@ def test_readme_has_two_set_up_commands_and_ci_runs_the_second() -> None:
     ]
 
 
+def test_the_readme_has_the_rules_as_snakemake_draws_them() -> None:
+    command = [sys.executable, "-m", "snakemake", "--rulegraph", "mermaid-js", "--config"]
+    every_rule = ["run_name=never_begun", "exports=parquet", "sandbox=docker"]
+    drawn = subprocess.run([*command, *every_rule], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert set(RULES) - STOPS == set(re.findall(r"\w+", picture(drawn))) - {"flowchart", "LR", "all"}
+    assert with_picture(text, drawn) == text, rule_picture.__doc__
+
+
 def test_conda_environment_lists_the_dependencies() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     environment = yaml.safe_load((ROOT / "envs" / "trajectile.yaml").read_text())
@@ -53,9 +64,19 @@ def test_conda_environment_lists_the_dependencies() -> None:
 
 def test_every_dependency_has_its_reason() -> None:
     text = (ROOT / "pyproject.toml").read_text()
-    lists = re.findall(r"^(?:dependencies|local|parquet|dev) = \[\n(.*?)^\]", text, re.M | re.S)
+    lists = re.findall(r"^(?:dependencies|local|parquet|modal|browser|mcp|slurm|dev) = \[\n(.*?)^\]", text, re.M | re.S)
     lines = [line for part in lists for line in part.splitlines()]
     assert len(lines) > 20 and all(re.search(r'",\s+# \S', line) for line in lines)
+
+
+def test_the_clusters_profile_repeats_the_default_one_with_a_reason_for_each_key() -> None:
+    default, slurm = ((ROOT / "profiles" / name / "config.yaml").read_text() for name in ("default", "slurm"))
+    repeated = yaml.safe_load(default)
+    del repeated["cores"]  # which would cap the threads of jobs
+    assert repeated.items() <= yaml.safe_load(slurm).items()
+    lines = slurm.splitlines()
+    keys = [number for number, line in enumerate(lines) if re.match("[a-z][a-z-]+:", line)]
+    assert len(keys) > 15 and [lines[number] for number in keys if not lines[number - 1].startswith("# ")] == []
 
 
 @pytest.mark.parametrize(

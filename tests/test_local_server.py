@@ -17,9 +17,10 @@ import pytest
 from local_weights import MODEL, Holder, alive, needs_engine, private_cache, wait_until
 from trajectile.errors import UserError
 from trajectile.model.local.catalogue import resolve
-from trajectile.model.local.locks import is_locked
 from trajectile.model.local.manager import local_endpoint
-from trajectile.model.local.servers import ServerFolder, server_folder
+from trajectile.model.local.servers import server_folder
+from trajectile.model.serving.folder import ServerFolder
+from trajectile.model.serving.locks import is_locked
 
 pytestmark = [pytest.mark.local_model]
 
@@ -137,7 +138,7 @@ def test_the_key_is_for_the_owner_alone(start: Start) -> None:
     assert stat.S_IMODE(folder.state.stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
     assert url.startswith("http://127.0.0.1:")
-    assert key not in folder.log.read_text()
+    assert key not in (folder.path / "server.log").read_text()
     if Path("/proc/self").exists():
         assert key.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
     with pytest.raises(urllib.error.HTTPError, match="401"):

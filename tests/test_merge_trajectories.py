@@ -27,7 +27,7 @@ def test_rows_come_in_dataset_order_without_the_discarded_ones(run):
     run.batch(0, run.row(4), run.row(1, reasoning=""), run.row(0))
     run.journal(3, run.row(3, batch=3))
     output = merge(run)
-    assert output == "merge_trajectories: 3 rows written, 1 discarded, 0 superseded, 1 owed\n"
+    assert output == "merge_trajectories: 3 rows written, 1 discarded, 0 superseded; prompts without a row: 1\n"
     assert indices(run) == [0, 3, 4]
 
 
@@ -35,7 +35,7 @@ def test_index_and_source_come_from_the_dataset_of_today(run):
     run.batch(0, *(run.row(n) for n in range(5)))
     run.set_dataset([{"prompt": "new"}, *({"prompt": f"prompt {n}", "label": f"now {n}"} for n in (4, 2, 0))])
     output = merge(run)
-    assert output == "merge_trajectories: 3 rows written, 0 discarded, 2 superseded, 1 owed\n"
+    assert output == "merge_trajectories: 3 rows written, 0 discarded, 2 superseded; prompts without a row: 1\n"
     rows = run.merged()
     assert [row.prompt_index for row in rows] == [1, 2, 3]
     assert [row.conversations[0].value for row in rows] == ["prompt 4", "prompt 2", "prompt 0"]
@@ -57,7 +57,7 @@ def test_equal_prompts_keep_their_multiplicity(tmp_path):
     run.batch(0, run.row(2, answer="second"), run.row(3, answer="third"))
     run.batch(1, run.row(0, answer="first"), run.row(1))
     run.batch(2, run.row(0, answer="paid twice"))
-    assert "4 rows written, 0 discarded, 1 superseded, 0 owed" in merge(run)
+    assert "4 rows written, 0 discarded, 1 superseded; prompts without a row: 0" in merge(run)
     assert [row.conversations[-1].value for row in run.merged()] == ["first", "done", "second", "third"]
 
 
@@ -105,7 +105,7 @@ def test_unicode_line_separators_stay_inside_their_row(run):
 
 
 def test_an_empty_run_gives_an_empty_file(run):
-    assert merge(run) == "merge_trajectories: 0 rows written, 0 discarded, 0 superseded, 5 owed\n"
+    assert merge(run) == "merge_trajectories: 0 rows written, 0 discarded, 0 superseded; prompts without a row: 5\n"
     assert run.folder.trajectories.read_bytes() == b""
 
 
@@ -113,7 +113,7 @@ def test_an_empty_run_gives_an_empty_file(run):
 def test_rows_beyond_max_samples_are_superseded_and_0_means_all(run, samples, written, superseded):
     run.batch(0, *(run.row(n) for n in range(5)))
     output = merge(run, "--max_samples", samples)
-    assert f"{written} rows written, 0 discarded, {superseded} superseded, 0 owed" in output
+    assert f"{written} rows written, 0 discarded, {superseded} superseded; prompts without a row: 0" in output
 
 
 def test_a_missing_or_outdated_filter_is_named(run):

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from trajectile.errors import UserError
+from trajectile.planning.estimate import estimate
 from trajectile.planning.preparation import PreparedRun, prepare_run, refuse_misread_name
 
 
@@ -43,10 +44,19 @@ def test_bad_rows_stop_or_are_noted() -> None:
 
 
 def test_toolsets_that_are_missing_stop_or_are_dropped() -> None:
-    with pytest.raises(UserError, match=r"'mixed_tasks' needs toolsets (?s:.*)Or set missing_toolsets: drop"):
-        prepared('{"prompt": "a"}\n', distribution="mixed_tasks")
-    run = prepared('{"prompt": "a"}\n', distribution="mixed_tasks", missing_toolsets="drop")
-    assert run.offer.dropped and not set(run.offer.dropped) & set(run.offer.distribution.chances)
+    Path("d.yaml").write_text("own:\n  terminal: 100\n  mcp:gone: 50\n")
+    own = {"distributions_file": "d.yaml", "distribution": "own"}
+    with pytest.raises(UserError, match=r"'own' needs toolsets (?s:.*)Or set missing_toolsets: drop"):
+        prepared('{"prompt": "a"}\n', **own)
+    run = prepared('{"prompt": "a"}\n', **own, missing_toolsets="drop")
+    assert run.offer.dropped == {"mcp:gone": "mcp_servers names no server 'gone'"}
+    assert run.offer.distribution.chances == {"terminal": 100}
+
+
+def test_what_an_embedded_model_costs_is_not_wondered_at() -> None:
+    plain, paid = prepared('{"prompt": "a"}\n', model="local/smollm2-135m"), prepared('{"prompt": "a"}\n')
+    assert estimate(plain).endswith(" tokens") and "cost" not in estimate(plain)
+    assert "what that costs is not known before the first answers" in estimate(paid)
 
 
 def test_an_unknown_distribution_and_an_unreadable_prefill_are_named() -> None:

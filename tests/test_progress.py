@@ -119,7 +119,7 @@ def test_a_look_at_ten_thousand_shards_is_cheap(job: Job) -> None:
 
 def standing(**changes: Any) -> Standing:
     usage = Usage(1_234_567, 45_678, cost=1.5)
-    plain = Standing(1000, 400, 32, 4, 2, 1, usage, 30.0, "prompt 3: timeout: no answer", "process 1 on h")
+    plain = Standing(1000, 400, 32, 4, 2, 0, 1, usage, 30.0, "prompt 3: timeout: no answer", "process 1 on h")
     return Standing(**{**{name: getattr(plain, name) for name in Standing.__dataclass_fields__}, **changes})
 
 
@@ -131,6 +131,8 @@ def test_a_standing_in_words() -> None:
     assert one_line(standing(rate=0.0, usage=Usage())).endswith("; 0 tokens in, 0 out; no rate yet")
     assert one_line(standing(owner="")).endswith("30.0 prompts/min")
     assert dict(rows(standing()))["done"] == "400 (40.0%)" and dict(rows(standing(owner="")))["made by"] == "nobody now"
+    assert (standing().owed, standing(given_up=2).owed) == (600, 598) and "given up" not in dict(rows(standing()))
+    assert dict(rows(standing(given_up=2)))["given up"] == "2 after max_attempts; --retry_failed tries them once more"
     assert [duration(n) for n in (0.2, 59, 61, 7320, 90_000)] == ["0 s", "59 s", "1 min 1 s", "2 h 2 min", "1 d 1 h"]
     assert [short(n) for n in (0, 999, 1000, 25_400, 3_000_000_000)] == ["0", "999", "1k", "25.4k", "3G"]
 

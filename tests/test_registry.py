@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from tool_contexts import tool_context
-from trajectile.sandbox.local import LocalSandbox
+from trajectile.sandbox.local.sandbox import LocalSandbox
 from trajectile.tools.calling import arguments_problem, call
 from trajectile.tools.registry import TOOLSETS, schemas, tools_of
 from trajectile.tools.tool import Tool, ToolContext, error, is_failure, parameters
@@ -28,11 +28,11 @@ def test_tools_have_the_names_of_the_field() -> None:
 
 def test_schemas_are_valid_and_short() -> None:
     listed = schemas(tools_of(TOOLSETS, TOOLSETS))
-    assert [entry["type"] for entry in listed] == ["function"] * 6
+    assert {entry["type"] for entry in listed} == {"function"}
     for entry in listed:
         Draft202012Validator.check_schema(entry["function"]["parameters"])
         assert set(entry["function"]) == {"name", "description", "parameters"}
-    assert len(json.dumps(listed)) < 3500
+    assert len(json.dumps(listed)) < 600 * len(listed)
 
 
 @pytest.mark.parametrize(

@@ -180,6 +180,32 @@ def test_from_the_batch_files_rename_on_no_signal_changes_the_status(make: Any) 
     assert [id_of(row) for row in job.rows()] == [id_of(row) for row in rows] and job.asked() == {}
 
 
+def test_before_its_walltime_a_shard_ends_in_order_and_the_next_attempt_goes_on(make: Any) -> None:
+    job = make(tasks(30), script={"latency": 0.6}, concurrency=1)
+    job.environment["SLURM_JOB_END_TIME"] = str(time.time() + 10)
+    assert job.run() == 1
+    kept = len(job.journal())
+    assert "the time of this job is over; what is finished is kept" in job.said()
+    assert 0 < kept < 30 and not job.folder.batch(0).exists() and job.failures() == []
+    del job.environment["SLURM_JOB_END_TIME"]
+    job.script()
+    assert job.run() == 0 and [text_of(row) for row in job.rows()] == tasks(30)
+    assert job.asked() == dict.fromkeys(tasks(30)[kept:], 1), "nothing was asked twice: the last prompt had its margin"
+
+
+def test_attempts_that_finish_nothing_are_not_repeated_in_the_same_start(make: Any) -> None:
+    job = make(tasks(1), script={"latency": 30})
+    for number in (1, 2):
+        shard = job.start()
+        wait_until(lambda number=number: job.asked() == {"task 0": number}, "the call")
+        kill(shard)
+    assert job.run() == 1 and job.asked() == {"task 0": 2}
+    assert "the last 2 attempts at this shard finished no prompt" in job.said()
+    job.script()
+    job.plan()
+    assert job.run() == 0 and len(job.rows()) == 1, "the next start tries again"
+
+
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap makes the small disk")
 def test_a_disk_that_fills_up_stops_the_shard_before_a_prompt_is_paid(make: Any) -> None:
     job = make(tasks(3), local_isolation="none")

@@ -11,9 +11,9 @@ from trajectile.configuration.settings import load_settings
 from trajectile.errors import FatalError, PromptError, UserError
 from trajectile.rows import PromptRow
 from trajectile.run_folder.paths import RunFolder
-from trajectile.sandbox import sif
 from trajectile.sandbox.backend import Backend
 from trajectile.sandbox.factory import make_backend
+from trajectile.sandbox.singularity import apptainer, sif
 
 needs_engine = pytest.mark.skipif(
     not (shutil.which("apptainer") or shutil.which("singularity")),
@@ -64,15 +64,73 @@ def test_each_row_runs_in_its_image(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.apptainer
 @needs_engine
 def test_start_report_and_refusals(tmp_path: Path) -> None:
-    report = made(tmp_path, "singularity", sandbox_memory="1g").describe()
+    report = made(tmp_path, "singularity").describe()
     assert "no network" in report
-    assert "1g of memory" in report or "NO limit" in report
-    with pytest.raises(FatalError, match="sandbox_user"):
-        made(tmp_path, "singularity", sandbox_user="nobody").check()
+    assert "2g of memory, 1 CPU, 512 processes" in report or "NO limit" in report
     with pytest.raises(FatalError, match="network"):
         made(tmp_path, "singularity", sandbox_network="nosuchnet").check()
     with pytest.raises(UserError, match="sandbox_mounts"):
         made(tmp_path, "singularity", sandbox_mounts="relative:/x")
+
+
+@pytest.mark.apptainer
+@needs_engine
+def test_a_limit_that_cannot_be_held_is_refused_in_the_engines_words(tmp_path: Path) -> None:
+    """No machine has as many."""
+    for refused in (
+        lambda backend: backend.check(),
+        lambda backend: backend.open(row()),  # where the check was left out
+    ):
+        with pytest.raises(FatalError, match=r"sandbox_cpus: 99999.* cannot be held to that here: .+ Leave it out"):
+            refused(made(tmp_path, "singularity", sandbox_cpus=99999, sandbox_memory="1g"))
+
+
+# Apptainer as a user has it whom the machine gives no cgroups; what it says is its own.
+LIMITLESS = """#!/bin/sh
+case "$*" in
+--version) echo apptainer version 1.4.5 ;;
+*--memory* | *--cpus* | *--pids-limit*)
+    echo 'FATAL:   cannot use cgroups - rootless cgroups is not usable in fakeroot mode' >&2
+    exit 255 ;;
+esac
+"""
+
+
+def test_only_the_usual_limits_are_given_up_where_there_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "apptainer"
+    program.write_text(LIMITLESS)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    apptainer.problem.cache_clear()
+    usual = made(tmp_path, "singularity")
+    usual.check()
+    usual.open(row())
+    assert "NO limit on memory, CPU and processes (cannot use cgroups" in usual.describe()
+    for name, value in {"sandbox_memory": "2g", "sandbox_cpus": 1, "sandbox_pids": 512}.items():
+        backend = made(tmp_path, "singularity", **{name: value})
+        with pytest.raises(FatalError, match=rf"{name}: {value}.*rootless cgroups.*Leave it out.*sandbox to docker"):
+            backend.check()
+        assert "NO limit" in backend.describe()
+    apptainer.problem.cache_clear()
+
+
+LACKING = [
+    *[("local", name) for name in ("memory", "cpus", "pids", "tmpfs", "read_only", "user", "mounts")],
+    *[("singularity", name) for name in ("tmpfs", "user")],
+    *[("modal", name) for name in ("pids", "tmpfs", "read_only", "user", "mounts")],
+]
+VALUES = {"cpus": 1, "pids": 100, "read_only": True, "user": "nobody", "mounts": "/a:/b"}
+
+
+@pytest.mark.parametrize(("sandbox", "name"), LACKING, ids="-".join)
+def test_what_a_kind_of_sandbox_lacks_is_refused_with_the_kinds_that_have_it(sandbox: str, name: str) -> None:
+    plain = {"dataset_file": "p.jsonl", "run_name": "r", "model": "m", "sandbox": sandbox}
+    load_settings(plain)
+    with pytest.raises(UserError, match=f"sandbox_{name}: .* cannot be had with sandbox: {sandbox}; .* docker"):
+        load_settings({**plain, f"sandbox_{name}": VALUES.get(name, "1g")})
 
 
 def test_without_an_engine_the_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,8 +142,7 @@ def test_without_an_engine_the_run_is_refused(tmp_path: Path, monkeypatch: pytes
 def test_modal_refuses_what_it_does_not_have(tmp_path: Path) -> None:
     pytest.importorskip("modal", reason="the extra `modal` is not installed")
     made(tmp_path, "modal").check()
-    assert "no network" in made(tmp_path, "modal").describe()
-    assert "internet" in made(tmp_path, "modal", sandbox_network="bridge").describe()
-    for config in ({"sandbox_network": "mine"}, {"sandbox_mounts": "/a:/b"}, {"sandbox_read_only": True}):
-        with pytest.raises(FatalError, match=next(iter(config))):
-            made(tmp_path, "modal", **config).check()
+    assert "no network, 2g of memory, 1 CPU." in made(tmp_path, "modal").describe()
+    assert "network bridge" in made(tmp_path, "modal", sandbox_network="bridge").describe()
+    with pytest.raises(FatalError, match="Modal has none and bridge"):
+        made(tmp_path, "modal", sandbox_network="mine").check()

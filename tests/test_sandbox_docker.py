@@ -1,26 +1,22 @@
-"""What containers of an engine have beyond what every sandbox has: death and its cause, hardening, other shells."""
+"""What containers of an engine have beyond what every sandbox has: images, hardening, other shells."""
 
 import asyncio
 import os
 import shutil
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import docker
 import pytest
 from container_images import archive, rootfs
-from helpers import Job, wait_until
-from helpers import kill as kill_process
+from helpers import Job
 from sandbox_contract import engines
 from sandbox_contract.subjects import Subject, container, said
 from scripted_server.fixture import ScriptedServer
 from tool_contexts import tool_context
 from trajectile.errors import FatalError, PromptError, UserError
-from trajectile.sandbox.base import Sandbox, SandboxDied
-from trajectile.sandbox.docker_engine import Engine
+from trajectile.sandbox.base import Sandbox
+from trajectile.sandbox.docker.engine import Engine
 from trajectile.sandbox.reach import binds
 from trajectile.tools.calling import call
 from trajectile.tools.registry import TOOLSETS
@@ -30,7 +26,6 @@ pytestmark = [
     pytest.mark.skipif(bool(engines.problem(None)), reason=engines.problem(None)),
 ]
 TOOLS = {tool.name: tool for tool in TOOLSETS["file"]}
-Ending = Callable[[Any], None]
 
 
 @pytest.fixture
@@ -42,96 +37,6 @@ def subject(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Subject:
 @pytest.fixture
 def engine() -> docker.DockerClient:
     return engines.client(None)
-
-
-def container_of(subject: Subject) -> Any:
-    [found] = subject.containers()
-    return engines.client(None).containers.get(found)
-
-
-def remove(found: Any) -> None:
-    found.remove(force=True)
-
-
-def kill(found: Any) -> None:
-    found.kill()
-
-
-def exhaust(found: Any) -> None:
-    """Let the kernel take the first process when memory runs out, as it does on a machine that has none left."""
-    Path(f"/proc/{found.attrs['State']['Pid']}/oom_score_adj").write_text("1000")
-    hog = "(x=x; while :; do x=$x$x; done) &"
-    found.exec_run(["bash", "-c", f"{hog * 4} wait"])
-
-
-@pytest.mark.parametrize(
-    ("ending", "cause"), [(remove, "removed"), (kill, "was killed"), (exhaust, "ran out of memory; sandbox_memory")]
-)
-def test_death_is_noticed_with_its_cause(subject: Subject, ending: Ending, cause: str) -> None:
-    """S20, idle and in the middle of a command."""
-    if ending is exhaust and os.geteuid() != 0:
-        pytest.skip("only root can make the kernel choose the first process")
-
-    async def idle(sandbox: Sandbox) -> None:
-        await said(sandbox, "true")
-        await asyncio.to_thread(ending, container_of(subject))
-        with pytest.raises(SandboxDied, match=cause):
-            await said(sandbox, "true")
-
-    async def busy(sandbox: Sandbox) -> None:
-        task = asyncio.ensure_future(sandbox.exec("sleep 600", timeout_s=None))
-        await asyncio.sleep(1)
-        await asyncio.to_thread(ending, container_of(subject))
-        with pytest.raises(SandboxDied, match=cause):
-            await asyncio.wait_for(task, 30)
-
-    subject.run(idle, sandbox_memory="128m")
-    subject.run(busy, sandbox_memory="128m")
-
-
-def test_a_dead_container_is_a_failure_and_asks_the_model_no_more(tmp_path: Path, subject: Subject) -> None:
-    """S20, through the engine of a shard."""
-    call = {"name": "terminal", "arguments": {"command": "sleep 600"}}
-    rule = {"regex": "", "replies": [{"reasoning": "r", "tool_calls": [call]}, {"text": "done", "reasoning": "r"}]}
-    with ScriptedServer() as server:
-        server.control(script={"rules": [rule]})
-        (tmp_path / "job").mkdir()
-        job = Job(tmp_path / "job", server, ["a"], **subject.settings)
-        running = job.start()
-        run = f"trajectile.run={(tmp_path / 'job' / 'data' / 'r')}"
-
-        def containers() -> list[Any]:
-            return list(engines.client(None).containers.list(filters={"label": run}))
-
-        wait_until(lambda: containers() and job.asked(), "a container that the model has sent a command to", 60)
-        time.sleep(1)
-        remove(containers()[0])
-        assert running.wait(60) == 0
-        [failure] = job.failures()
-        assert failure.kind == "sandbox_died" and "removed" in failure.message
-        assert job.rows() == [] and job.asked() == {"a": 1}
-
-
-def test_the_next_start_of_a_shard_removes_what_a_killed_one_left(tmp_path: Path, subject: Subject) -> None:
-    """S21, through the engine of a shard."""
-    call = {"name": "terminal", "arguments": {"command": "sleep 600"}}
-    with ScriptedServer() as server:
-        server.control(script={"rules": [{"regex": "", "replies": [{"reasoning": "r", "tool_calls": [call]}]}]})
-        (tmp_path / "job").mkdir()
-        job = Job(tmp_path / "job", server, ["a", "b"], **subject.settings)
-        running = job.start()
-        run = {"label": f"trajectile.run={tmp_path / 'job' / 'data' / 'r'}"}
-
-        def states() -> list[str]:
-            return [found.status for found in engines.client(None).containers.list(all=True, filters=run)]
-
-        wait_until(lambda: len(job.asked()) == 2 and states() == ["running"] * 2, "two prompts in containers", 60)
-        kill_process(running)
-        wait_until(lambda: states() == ["exited"] * 2, "containers that end with their owner", 30)
-        job.script({"regex": "", "replies": [{"text": "done", "reasoning": "r"}]})
-        assert job.run() == 0
-        assert states() == [] and len(job.rows()) == 2
-        assert "removed what dead owners left: 2 sandboxes" in job.said()
 
 
 def test_rows_say_what_they_ran_in(tmp_path: Path, subject: Subject) -> None:
@@ -147,49 +52,10 @@ def test_rows_say_what_they_ran_in(tmp_path: Path, subject: Subject) -> None:
         assert failure.kind == "image_unavailable" and "image_pull is never" in failure.message
 
 
-def volumes(engine: docker.DockerClient) -> set[str]:
-    return {volume.name for volume in engine.volumes.list()}
-
-
-def test_anonymous_volumes_go_with_their_container(subject: Subject, engine: docker.DockerClient) -> None:
-    """S21: closed, and reaped after a kill of the owner."""
-    image = engines.changed(None, "volume", "VOLUME /data")
-    before = volumes(engine)
-
-    async def test(sandbox: Sandbox) -> None:
-        assert await said(sandbox, "echo x >/data/x; ls /data") == "x\n"
-        assert len(volumes(engine) - before) == 1
-
-    subject.run(test, image=image)
-    assert volumes(engine) == before
-
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    owner = {"run": str(subject.root), "host": os.uname().nodename, "pid": str(dead.pid), "started": "1"}
-    labels = {f"trajectile.{name}": value for name, value in owner.items()}
-    engine.containers.create(image, ["true"], labels=labels)
-    engine.containers.create(image, ["true"], labels={**labels, "trajectile.run": "/another/run"})
-    assert subject.backend().reap() == 1
-    [other] = engine.containers.list(all=True, filters={"label": "trajectile.run=/another/run"})
-    other.remove(v=True)
-    assert volumes(engine) == before
-
-
-def test_containers_that_cannot_start_are_failures_and_leave_nothing(subject: Subject, tmp_path: Path) -> None:
-    """S21: what `docker run` answers with 125."""
-    tag = f"{engines.REPOSITORY}:empty"
-    (tmp_path / "empty").mkdir()
-    packed = archive.write(tmp_path / "empty.tar", tmp_path / "empty", tag)
-    engines.client(None).images.load(packed.read_bytes())
-
+def test_a_folder_that_cannot_be_made_is_said(subject: Subject) -> None:
     async def nothing(_: Sandbox) -> None:
         raise AssertionError("it started")
 
-    for options in ({"sandbox_user": "nosuchuser"}, {"image": tag}):
-        with pytest.raises(PromptError) as failure:
-            subject.run(nothing, **options)
-        assert failure.value.kind == "sandbox_start"
-        assert subject.left() == []
     with pytest.raises(PromptError) as failure:
         subject.run(nothing, cwd="/proc/no/such")
     assert failure.value.kind == "bad_cwd"
@@ -295,15 +161,6 @@ def test_a_network_that_is_not_there_is_refused_before_the_run(subject: Subject)
     with pytest.raises(FatalError, match="sandbox_network: nosuch"):
         subject.backend(sandbox_network="nosuch").check()
     subject.backend().check()
-
-
-def test_no_network_is_made(subject: Subject, engine: docker.DockerClient) -> None:
-    before = {network.id for network in engine.networks.list()}
-
-    async def test(_: Sandbox) -> None:
-        assert {network.id for network in engine.networks.list()} == before
-
-    subject.run(test)
 
 
 def test_a_network_that_is_asked_for_is_joined(subject: Subject, engine: docker.DockerClient) -> None:

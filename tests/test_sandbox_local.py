@@ -1,8 +1,6 @@
 """Local sandboxes under each layer of isolation that this machine has."""
 
 import asyncio
-import os
-import signal
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,10 +8,9 @@ from typing import Any
 
 import pytest
 from trajectile.errors import FatalError, PromptError
-from trajectile.sandbox import isolation, landlock_rules
-from trajectile.sandbox.base import SandboxDied
-from trajectile.sandbox.isolation import describe_isolation
-from trajectile.sandbox.local import LocalSandbox
+from trajectile.sandbox.local import isolation, landlock_rules
+from trajectile.sandbox.local.isolation import describe_isolation
+from trajectile.sandbox.local.sandbox import LocalSandbox
 from trajectile.sandbox.output import HeadTail, to_text
 
 PROBLEMS: dict[str, Callable[[], str]] = {
@@ -52,23 +49,6 @@ def within(parent: Path, layer: str, test: Test, **options: Any) -> None:
 
 async def said(sandbox: LocalSandbox, command: str, timeout_s: float = 30) -> str:
     return (await sandbox.exec(command, timeout_s=timeout_s)).output.decode()
-
-
-def test_dead_supervisor_is_noticed(tmp_path: Path, layer: str) -> None:
-    async def run() -> None:
-        async with opened(tmp_path, layer) as sandbox:
-            await said(sandbox, "true")
-            assert sandbox._supervisor is not None
-            process = sandbox._supervisor._process
-            task = asyncio.ensure_future(sandbox.exec("sleep 50", timeout_s=None))
-            await asyncio.sleep(0.1)
-            os.kill(process.pid, signal.SIGKILL)
-            with pytest.raises(SandboxDied, match="supervisor was killed"):
-                await task
-            with pytest.raises(SandboxDied):
-                await said(sandbox, "true")
-
-    asyncio.run(run())
 
 
 def test_folders_are_removed_whatever_is_in_them(tmp_path: Path, layer: str) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from helpers import ROOT, wait_until
 from scripted_server.fixture import ScriptedServer
-from trajectile.agent.preflight import api_key
 from trajectile.configuration.settings import load_settings
 from trajectile.errors import UserError
+from trajectile.model.keys import api_key
 
 CANARY = "sk-canary-0d9a41"
 COMMAND = "env; cat /proc/*/environ /proc/*/cmdline; sleep 1"

@@ -96,6 +96,17 @@ def test_a_key_in_the_configuration_is_refused_and_not_repeated() -> None:
 
 
 @pytest.mark.parametrize(
+    "address", ["https://user:canary@host/v1", "http://canary@host", "ftp://u:canary@h", "https://u:c@nary@host/v1"]
+)
+def test_a_password_in_the_address_is_refused_and_not_repeated(address: str) -> None:
+    with pytest.raises(UserError, match=r"base_url: .* leave them out\. A key goes into the environment") as error:
+        load_settings({"base_url": address})
+    assert "canary" not in str(error.value) and "c@nary" not in str(error.value)
+    with pytest.raises(UserError, match="sandbox_network: '//…@h' is not accepted") as error:
+        load_settings({"sandbox_network": "//u:canary@h"})
+
+
+@pytest.mark.parametrize(
     "change",
     [
         {"model": "b"},

@@ -126,7 +126,9 @@ def test_an_outage_stops_the_shard_and_leaves_it_owed(make: Any) -> None:
 
 def test_attempts_are_counted_through_restarts_of_a_shard(make: Any) -> None:
     job = make(fault("."), max_consecutive_failures=3, concurrency=1)
-    assert [job.here(), job.here(), job.here()] == [1, 1, 1]
+    assert [job.here(), job.here()] == [1, 1]
+    job.plan()
+    assert job.here() == 1
     assert [(failure.prompt_index, failure.attempt) for failure in job.failures()] == [
         *((n, 1) for n in range(6)),
         *((n, 2) for n in range(3)),
@@ -179,11 +181,11 @@ def test_what_only_the_user_can_mend_stops_this_start_with_one_sentence(make: An
     assert job.here(0) == 1
     assert job.failures(0) == [] and job.journal(0) == [] and not job.folder.batch(0).exists()
     assert sum(job.asked().values()) == 1
-    assert sentence in job.folder.stop.read_text() and caplog.text.count(sentence) == 1
+    assert sentence in job.folder.stop.read_text() and sentence not in caplog.text, "the start says it, once"
 
     job.script()
     assert job.here(1) == 1 and job.asked() == {}, "the next shard of this start ends before any call"
-    assert caplog.text.count(sentence) == 1 and "another shard found that nothing can be run" in caplog.text
+    assert caplog.text.count("the last lines of the run say why") == 2 and sentence not in caplog.text
     assert caplog.text.count("Traceback") == 0 and job.sandboxes() == []
 
     job.plan()
@@ -309,7 +311,11 @@ def test_unreadable_characters_in_an_error_do_not_end_the_shard(make: Any) -> No
     assert job.here() == 0 and len(job.rows()) == 5 and "\ufffd" in job.failures()[0].message
 
 
-def test_half_a_character_in_an_error_of_ours_does_not_end_the_shard(make: Any) -> None:
+def test_half_a_character_in_an_error_of_ours_does_not_end_the_shard(
+    make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # captured, it could not be sent from one test process to another
+    monkeypatch.setattr(logging.getLogger("trajectile.shard.engine"), "propagate", False)
     job = make()
 
     def broken(_row: PromptRow) -> Sandbox:

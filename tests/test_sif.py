@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from container_images import archive, rootfs
-from trajectile.sandbox import sif
+from trajectile.sandbox.singularity import sif
 
 ENGINE = shutil.which("apptainer") or shutil.which("singularity")
 needs_engine = [
@@ -20,7 +20,7 @@ needs_engine = [
 ASKER = """
 import asyncio, sys
 from pathlib import Path
-from trajectile.sandbox import sif
+from trajectile.sandbox.singularity import sif
 
 def say(line):
     print("BUILDS")

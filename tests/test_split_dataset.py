@@ -1,18 +1,20 @@
 """split_dataset: the plan becomes shard files and a manifest."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from results_files import Run, lines_of
+from results_files import Run, failure, lines_of
 from split_dataset import main
 from trajectile.planning.inventory import failed_attempts, take_inventory
 from trajectile.planning.plan import Plan, make_plan
 from trajectile.rows import PromptRow
 from trajectile.run_folder.batch import Manifest
+from trajectile.run_folder.lease import Lease
 
 
 @pytest.fixture
@@ -61,6 +63,27 @@ def test_a_dataset_that_changed_since_the_plan_is_refused(run: Run) -> None:
     result = split(run, digest)
     assert result.exit_code == 2 and "changed since the run was planned. Run again." in result.output
     assert not run.folder.numbers("shards")
+
+
+def test_an_earlier_start_that_ends_with_failures_after_the_plan_changes_no_cut(run: Run) -> None:
+    """Its failed prompts are owed to the next run, as those of any other shard."""
+    assert split(run, plan(run).digest).exit_code == 0
+    run.set_dataset([*({"prompt": f"prompt {n}", "n": n} for n in range(5)), "new"])
+    run.journal(0, run.row(0))
+    run.batch(1)
+    run.journal(1)
+    os.utime(run.folder.batch(1), (0, 0))
+    digest = plan(run).digest
+    run.batch(0, run.row(0))
+    run.ledger(0, failure(run.prompts[1], "timeout", 1))
+    assert split(run, digest).exit_code == 2, "nobody makes the run"
+    assert Lease(run.folder.lease).acquire() is None
+    done = split(run, digest)
+    assert done.exit_code == 0, done.output
+    texts = {number: [row.turns[0].value for row in rows] for number, rows in shards(run).items()}
+    assert texts[3] == ["prompt 2", "prompt 3"] and texts[4] == ["new"]
+    after = plan(run)
+    assert [shard.number for shard in after.shards] == [2, 3, 4, 5] and len(after.shards[-1].rows) == 1
 
 
 def test_separators_in_a_prompt_stay_inside_their_line(run: Run) -> None:

@@ -13,7 +13,8 @@ from trajectile.planning.preparation import prepare_run
 from trajectile.planning.start import begin_run
 from trajectile.run_folder.lease import Lease, read_owner
 from trajectile.run_folder.stop import mark_stop, stopped
-from trajectile.sandbox.scratch import start_time, unused
+from trajectile.sandbox.ownership import start_time
+from trajectile.sandbox.scratch import unused
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,9 @@ def test_what_the_shards_go_by_is_written(job: Job) -> None:
     identity = json.loads(job.folder.run_json.read_bytes())
     assert identity["frozen"]["model"] == "scripted" and identity["dataset"]["prompts"] == 2
     assert {"terminal", "patch"} <= set(identity["tools"]) and identity["settings_digest"] in identity["history"]
+    assert identity["toolsets"].keys() == {"terminal", "file"}
+    assert {"terminal", "process"} <= set(identity["toolsets"]["terminal"])
+    assert sorted(name for names in identity["toolsets"].values() for name in names) == identity["tools"]
     assert {tool["function"]["name"] for tool in identity["tool_schemas"]} == set(identity["tools"])
     assert b"SECRET RECIPE" not in job.folder.run_json.read_bytes(), "run.json keeps its digest alone"
     assert b"right" not in job.folder.run_json.read_bytes() + job.folder.settings_json.read_bytes()

@@ -39,12 +39,12 @@ def test_a_stop_holds_for_this_start_of_the_run(folder: RunFolder, lease: Lease)
 
 
 def test_the_first_reason_stays(folder: RunFolder, lease: Lease) -> None:
-    assert mark_stop(folder, "no credit") and not mark_stop(folder, "no model")
+    assert mark_stop(folder, "no credit") and mark_stop(folder, "no model")
     assert stopped(folder) == "no credit"
 
 
 def test_shards_that_are_run_by_hand_stop_nobody(folder: RunFolder) -> None:
-    assert mark_stop(folder, "no credit") and mark_stop(folder, "no credit")
+    assert not mark_stop(folder, "no credit"), "no start of the run reads it, so the shard says it itself"
     assert stopped(folder) == ""
 
 
@@ -99,7 +99,8 @@ def test_a_run_without_credit_ends_at_once_with_its_one_sentence_last(tmp_path: 
     folder, said = RunFolder(tmp_path / "data" / "r"), done.stderr
     sentence = "is out of credit: add credit, then run again"
     [reason] = [line for line in said.splitlines() if line.startswith("trajectile: stopped: ")]
-    assert sentence in reason and said.count(sentence) == 2, "in the log of the shard that found it, and at the end"
+    assert sentence in reason and said.count(sentence) == 1, "at the end, and not in the shard's log too"
+    assert "nothing can be run now; the last lines of the run say why, and data/r/run.stop does" in said
     assert "30 of 30 shards are not finished" in said.partition(reason)[2]
     assert said.count("Error in rule run_batch") <= 4, "the other shards are not started to say so"
     assert folder.numbers("") == [] and not any(folder.ledger(n).stat().st_size for n in folder.numbers("failures"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tool_contexts import tool_context
-from trajectile.sandbox.local import LocalSandbox
+from trajectile.sandbox.local.sandbox import LocalSandbox
 from trajectile.tools.calling import call
 from trajectile.tools.file import matching
 from trajectile.tools.registry import TOOLSETS

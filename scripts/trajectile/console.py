@@ -1,21 +1,7 @@
-"""What all step programs share: options that name a run folder, errors in words, a readable log."""
+"""What all programs tell the user beside their output: a line that begins with our name, a readable log."""
 
 import logging
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-from trajectile.errors import FatalError, UserError
-
-
-@contextmanager
-def explained() -> Iterator[None]:
-    """Print the message of an error that the user can mend and end with status 2, without a traceback."""
-    try:
-        yield
-    except (UserError, FatalError) as error:
-        print(f"Error: {error}", file=sys.stderr)
-        sys.exit(2)
 
 
 def say(text: str) -> None:

@@ -75,7 +75,10 @@ class Usage(msgspec.Struct):
 
 
 class Metadata(msgspec.Struct):
-    """Where a row comes from. `batch_num`, `timestamp` and the two durations differ between equal runs."""
+    """Where a row comes from. `batch_num`, `timestamp` and the two durations differ between equal runs.
+
+    `trimmed_results` counts the tool results that the model was sent shortened later on; rows hold them whole.
+    """
 
     batch_num: int
     timestamp: str
@@ -87,6 +90,7 @@ class Metadata(msgspec.Struct):
     duration_seconds: float
     model_seconds: float
     image_digest: str = ""
+    trimmed_results: int = 0
 
 
 class Trajectory(msgspec.Struct):

@@ -1,10 +1,9 @@
 """Measures each kind of sandbox that this machine has, and the bare engine beside it.
 
-    python tests/benchmarks/bench_sandbox.py --repeat 20
-    python tests/benchmarks/bench_sandbox.py --storms 20 --only docker
+    python tests/benchmarks/bench_sandbox.py --repeat 20 --only docker
 
 A prompt's sandbox is started, runs some commands and is closed; the bare engine makes, starts and removes a container,
-and runs the same commands in it, in turns with ours. A storm is 40 prompts at once, each in a sandbox of its own.
+and runs the same commands in it, in turns with ours.
 """
 
 import asyncio
@@ -24,10 +23,9 @@ from measuring import ROOT, print_table
 sys.path.insert(0, str(ROOT / "tests"))
 
 from sandbox_contract import engines
-from sandbox_contract.subjects import KEY, SUBJECTS, Subject, running
+from sandbox_contract.subjects import KEY, SUBJECTS, Subject
 
 COMMANDS = 5
-AT_ONCE = 40
 BAR_S = 0.5
 COLUMNS = ["sandbox", "start s", "command s", "close s", "a prompt s", "engine s", "ratio", "bar", "exec s", "ratio"]
 
@@ -92,39 +90,6 @@ def measure(subject: Subject, repeat: int) -> list[str]:
     return [*row, f"{least.prompt:.3f}", ratios[0], str(BAR_S), f"{least.command:.3f}", ratios[1]]
 
 
-def storm(subject: Subject) -> list[str]:
-    """Run 40 at once, each with a process left behind; the time it took, and what is left."""
-    from trajectile.rows import PromptRow
-
-    mark = f"77{os.getpid()}"
-
-    async def one(number: int) -> bool:
-        sandbox = subject.shared.open(PromptRow(number, KEY, number, []))
-        try:
-            await sandbox.start()
-            await sandbox.exec(f"setsid sleep {mark} & export N={number}", timeout_s=120)
-            return (await sandbox.exec("echo $N", timeout_s=120)).output == f"{number}\n".encode()
-        finally:
-            await sandbox.close()
-
-    async def all_of_them() -> int:
-        return sum(await asyncio.gather(*map(one, range(AT_ONCE))))
-
-    began, before = time.perf_counter(), made(subject)
-    done = asyncio.run(all_of_them())
-    wall = time.perf_counter() - began
-    left = [len(subject.left()), len(made(subject) - before), len(running(f"sleep\0{mark}"))]
-    return [subject.name, f"{done} of {AT_ONCE}", f"{wall:.1f}", f"{wall / AT_ONCE:.2f}", *map(str, left)]
-
-
-def made(subject: Subject) -> set[str]:
-    """Volumes and networks that an engine has."""
-    if subject.name not in ("docker", "podman"):
-        return set()
-    client = engines.client(subject.engine)
-    return {volume.name for volume in client.volumes.list()} | {network.id for network in client.networks.list()}
-
-
 @contextmanager
 def subjects(only: tuple[str, ...]) -> Iterator[list[Subject]]:
     with tempfile.TemporaryDirectory(prefix="trajectile-bench-") as folder:
@@ -150,24 +115,10 @@ def opened(make: Callable[[Path], Subject], root: Path) -> Subject:
 
 @click.command(help=__doc__)
 @click.option("--repeat", default=10, show_default=True, help="Prompts of each kind; medians are shown.")
-@click.option("--storms", default=0, show_default=True, help="How often 40 prompts run at once.")
 @click.option("--only", multiple=True, type=click.Choice(list(SUBJECTS)), help="Kinds of sandboxes.")
-def main(repeat: int, storms: int, only: tuple[str, ...]) -> None:
+def main(repeat: int, only: tuple[str, ...]) -> None:
     with subjects(only) as found:
-        if repeat:
-            print_table("A prompt's sandbox, medians", COLUMNS, [measure(subject, repeat) for subject in found])
-        columns = [
-            "sandbox",
-            "done",
-            "wall s",
-            "s a prompt",
-            "containers and folders left",
-            "volumes, networks",
-            "processes",
-        ]
-        rows = [storm(subject) for subject in found for _ in range(storms)]
-        if rows:
-            print_table(f"{AT_ONCE} prompts at once", columns, rows)
+        print_table("A prompt's sandbox, medians", COLUMNS, [measure(subject, repeat) for subject in found])
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """Cases of resuming, each replayed at the command line: who is run again, and who is not."""
 
+import json
 import signal
 from pathlib import Path
 
 import pytest
+from trajectile.exports.formats import FORMATS
 
 from faults.evidence import lines_of
 from faults.pipeline import pipeline
@@ -51,6 +53,24 @@ def test_torn_last_lines_cost_one_row_each(tmp_path: Path) -> None:
         assert run.merged() == list("abcdef")
 
 
+def test_discarded_rows_have_their_reason_and_are_not_paid_for_again(tmp_path: Path) -> None:
+    with pipeline(tmp_path, batch_size=2) as run:
+        mute = {"regex": ".", "replies": [{"text": "done", "reasoning": ""}], "latency": 0.3}
+        run.server.control(script={"rules": [mute]})
+        run.want(*"abcd")
+        run.kill_when(lambda: run.rows().total() >= 2)
+        finished = run.rows()
+        run.forget_calls()
+        assert run.run() == 0
+        assert run.asked() == dict.fromkeys(set("abcd") - set(finished), 1)
+        discarded = [json.loads(line) for line in lines_of(run.folder / "discarded.jsonl")]
+        assert [row["reasons"] for row in discarded] == [["no_reasoning"]] * 4
+        assert run.merged() == [] and run.statistics()["discarded"]["total"] == 4
+        run.forget_calls()
+        assert run.run(require_reasoning="false") == 0
+        assert run.asked() == {} and run.merged() == list("abcd")
+
+
 def test_a_kill_half_way_costs_what_was_in_flight_and_no_more(tmp_path: Path) -> None:
     prompts = [f"prompt {n}" for n in range(200)]
     with pipeline(tmp_path, latency=0.1, batch_size=200, concurrency=8) as run:
@@ -77,6 +97,23 @@ def test_a_shard_that_is_ended_in_mid_prompt_costs_no_attempt(tmp_path: Path, nu
         assert run.run() == 0
         assert run.asked() == dict.fromkeys("bcd", 1)
         assert run.statistics()["attempts_failed"] == 0
+
+
+def test_exports_do_not_tell_that_a_run_was_killed_and_cut_anew(tmp_path: Path) -> None:
+    made = []
+    for name, kills, sizes in (("killed", True, (6, 2)), ("whole", False, (4, 4))):
+        (tmp_path / name).mkdir()
+        with pipeline(tmp_path / name, latency=0.2, steps=1, batch_size=sizes[0], exports=",".join(FORMATS)) as run:
+            run.want(*"abcdef")
+            if kills:
+                run.kill_when(lambda run=run: run.rows().total() >= 2)
+                assert 0 < run.rows().total() < 6
+            assert run.run(batch_size=sizes[1]) == 0
+        exports = run.folder / "exports"
+        made.append(
+            {str(path.relative_to(exports)): path.read_bytes() for path in exports.rglob("*") if path.is_file()}
+        )
+    assert made[0] == made[1] and {name.split("/")[0] for name in made[0]} == {*FORMATS, "README.md"}
 
 
 def test_a_killed_merge_is_all_that_is_made_again(tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ def token() -> str:
 
 
 class Control(implement_nothing(api_grpc.ModalClientBase)):  # type: ignore[misc]
-    """Knows one account, whose token is `known`; images whose name begins with `missing` cannot be built."""
+    """Knows one account, whose token is `known`; images whose name begins with `missing` cannot be built, nor
+    those that begin with `refused` be run.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.url = ""
@@ -63,8 +65,11 @@ class Control(implement_nothing(api_grpc.ModalClientBase)):  # type: ignore[misc
 
     async def SandboxCreateV2(self, stream: Any) -> None:
         request = await stream.recv_message()
+        image = self._images[request.definition.image_id]
+        if image.startswith("refused"):
+            raise GRPCError(Status.FAILED_PRECONDITION, f"no sandbox of {image} can be started")
         machine = Machine(self._folder, request)
-        await machine.start(self._images[request.definition.image_id])
+        await machine.start(image)
         sandbox_id = f"sb-{len(self.machines)}-standin"
         self.machines[sandbox_id] = machine
         await stream.send_message(

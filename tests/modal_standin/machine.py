@@ -6,7 +6,7 @@ from pathlib import Path
 
 from modal_proto import api_pb2
 from trajectile.sandbox.base import OutputBuffer
-from trajectile.sandbox.local import LocalSandbox
+from trajectile.sandbox.local.sandbox import LocalSandbox
 
 CHUNK_BYTES = 1 << 16
 

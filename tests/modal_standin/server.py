@@ -3,8 +3,6 @@
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from grpclib.server import Server
@@ -31,8 +29,10 @@ class Standin:
         self._server = Server([self.control, Router(self.control)])
         await self._server.start(sock=self._socket)
 
-    def living(self) -> "list[str]":
-        return [name for name, machine in self.control.machines.items() if machine.result is None]
+    def living(self, run: str = "") -> "list[str]":
+        """The sandboxes that have not ended, of a run where one is named."""
+        machines = self.control.machines.items()
+        return [name for name, it in machines if it.result is None and run in ("", it.tags.get("run"))]
 
     def end(self, sandbox_id: str, code: int) -> None:
         machine = self.control.machines[sandbox_id]
@@ -47,13 +47,3 @@ class Standin:
         asyncio.run_coroutine_threadsafe(self._stop(), self.loop).result(30)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(30)
-
-
-@contextmanager
-def standin(folder: Path) -> Iterator[Standin]:
-    server = Standin(folder)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()

@@ -58,7 +58,7 @@ def image(address: str | None, mark: str) -> str:
     if not IS_FIRST:
         return tag
     if not _used:
-        atexit.register(_forget_all)
+        atexit.register(forget_all)
     _used.add(address)
     packed = archive.write(roots()[mark].parent / f"{mark}.tar", roots()[mark], tag, env=(f"IMAGE={mark}",))
     client(address).images.load(packed.read_bytes())
@@ -76,10 +76,10 @@ def changed(address: str | None, name: str, *changes: str) -> str:
     return tag
 
 
-def _forget_all() -> None:
+def forget_all() -> None:
     """Take the images of these tests out of the engines."""
-    for address in _used:
-        engine = client(address)
+    while _used:
+        engine = client(_used.pop())
         for found in engine.images.list(name=REPOSITORY):
             with suppress(NotFound):
                 engine.images.remove(found.id, force=True)

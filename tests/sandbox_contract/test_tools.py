@@ -2,15 +2,17 @@
 
 import asyncio
 import json
+import os
 from typing import Any
 
+from container_images import host_python
 from tool_contexts import tool_context
 from trajectile.sandbox.base import Sandbox
 from trajectile.tools.calling import call
 from trajectile.tools.registry import TOOLSETS
 from trajectile.tools.tool import ToolContext
 
-from sandbox_contract.subjects import Subject
+from sandbox_contract.subjects import Subject, gone
 
 TOOLS = {tool.name: tool for tools in TOOLSETS.values() for tool in tools}
 
@@ -57,3 +59,29 @@ def test_file_tools(subject: Subject) -> None:
         assert timed_out["output"] == "part\n" and "timed out after 1 s" in timed_out["error"]
 
     subject.run(test)
+
+
+def test_scripts_call_tools(subject: Subject) -> None:
+    # What stands in for Modal sees this machine's programs.
+    mounts = host_python.mounts() if subject.in_container and subject.name != "modal" else ""
+
+    async def test(sandbox: Sandbox) -> None:
+        context = tool_context(sandbox, 60, 20_000, TOOLS)
+        if mounts:
+            missing = json.loads(await use(context, "execute_code", code="print(1)"))
+            assert missing["error"] == "there is no python3 in this sandbox's image, so execute_code cannot work here"
+            await use(context, "terminal", command=host_python.FIND)
+        code = "from agent_tools import *\nprint(write_file('a', 'é' * 50_000))\nprint(terminal('wc -c <a; exit 3'))"
+        done = json.loads(await use(context, "execute_code", code=code))
+        assert done == {
+            "output": "Wrote 100000 bytes to a\n{'output': '100000\\n', 'exit_code': 3}\n",
+            "exit_code": 0,
+            "tool_calls": 2,
+        }
+        mark = f"38{os.getpid()}"
+        late = f"import subprocess, time\nsubprocess.Popen(['sleep', '{mark}'])\nprint('a', flush=True)\ntime.sleep(60)"
+        ended = json.loads(await use(context, "execute_code", code=late, timeout=4))
+        assert ended["output"] == "a\n" and "timed out" in ended["error"] and gone(f"sleep\x00{mark}")
+        await context.close()
+
+    subject.run(test, sandbox_mounts=mounts)

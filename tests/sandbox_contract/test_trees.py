@@ -32,6 +32,7 @@ def test_deadline_kills_the_whole_tree(subject: Subject, mark: str) -> None:
     subject.run(test)
 
 
+@pytest.mark.needs("limits")
 def test_what_forks_faster_than_it_is_killed_dies_too(subject: Subject, mark: str) -> None:
     async def test(sandbox: Sandbox) -> None:
         storm = f"breed() {{ ( sleep 0.01 {mark}; breed ) & ( breed ) & }}; breed 2>/dev/null; sleep 600"
@@ -41,8 +42,6 @@ def test_what_forks_faster_than_it_is_killed_dies_too(subject: Subject, mark: st
         assert await said(sandbox, "echo on") == "on\n"
         assert running(mark) == []
 
-    if not subject.in_container:
-        pytest.skip("the number of processes is limited in containers alone")
     subject.run(test, sandbox_pids=100)
 
 
@@ -84,6 +83,19 @@ def test_cancelling_at_any_instant_leaves_nothing(subject: Subject, mark: str) -
         assert await said(sandbox, "echo on") == "on\n"
 
     subject.run(test)
+
+
+def test_a_command_without_its_mark_outlives_its_deadline_and_not_its_prompt(subject: Subject, mark: str) -> None:
+    """Marks are for containers; a local sandbox knows what a command started by its descent."""
+
+    async def test(sandbox: Sandbox) -> None:
+        hidden = f"echo 999 >/proc/self/oom_score_adj; exec sleep {mark}"
+        assert (await sandbox.exec(f"(setsid sh -c '{hidden}' &); sleep {mark}", timeout_s=2)).timed_out
+        assert len(running(f"sleep\0{mark}")) == subject.in_container
+        assert await said(sandbox, "echo on") == "on\n"
+
+    subject.run(test)
+    assert gone(mark)
 
 
 def test_leftovers_run_on_until_the_sandbox_closes(subject: Subject, mark: str) -> None:

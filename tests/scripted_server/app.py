@@ -10,7 +10,8 @@ from aiohttp import web
 from .answers import completion, error_body, models_body
 from .counters import Counters
 from .faults import KINDS
-from .script import Fault, Script, make_fault, make_script
+from .media import describe_images, images_body, png, sound
+from .script import Fault, Reply, Rule, Script, make_fault, make_script, short_digest
 
 DEFAULT_MODELS = ["scripted"]
 REQUEST_MAX_BYTES = 2**30
@@ -28,8 +29,12 @@ class Server:
     def app(self) -> web.Application:
         app = web.Application(client_max_size=REQUEST_MAX_BYTES)
         app.router.add_post("/v1/chat/completions", self.chat)
+        app.router.add_post("/v1/images/generations", self.draw)
+        app.router.add_get("/v1/images/{name}", self.show_image)
+        app.router.add_post("/v1/audio/speech", self.speak)
         app.router.add_get("/v1/models", self.models)
         app.router.add_get("/_counters", self.show_counters)
+        app.router.add_get("/_requests", self.show_requests)
         app.router.add_post("/_control", self.control)
         return app
 
@@ -49,28 +54,61 @@ class Server:
             return _json(error_body(f"bad request: {error!r}", "invalid_request_error"), 400)
         if refused := self._refused(request, body.get("model")):
             return refused
-        number = self.counters.asked(prompt, turn)
-        try:
-            return await self._answer(request, body, len(raw), prompt, turn, number)
-        finally:
-            self.counters.in_flight -= 1
+        if self.script.keep_requests:
+            self.counters.requests.append(body)
+        rule = self.script.rule_for(prompt)
+        seen = None if rule.replies else describe_images(body["messages"])
+        reply = seen or self.script.reply_for(rule, prompt, turn)
+        normal = completion(reply, prompt, turn, body, len(raw), self.script.reasoning_style)
+        return await self._answer(request, rule, normal, prompt, turn, reply.is_final)
+
+    async def draw(self, request: web.Request) -> web.StreamResponse:
+        """Draw by the rules for the prompt: `usage` and, with the text `url`, a URL in the answer are its reply's."""
+        body = orjson.loads(await request.read())
+        if refused := self._refused(request, body.get("model")):
+            return refused
+        prompt = body["prompt"]
+        rule = self.script.rule_for(prompt)
+        reply = rule.replies[0] if rule.replies else Reply()
+        url = f"{request.url.origin()}/v1/images/{short_digest(prompt)}.png" if reply.text == "url" else ""
+        return await self._answer(request, rule, orjson.dumps(images_body(prompt, reply.usage, url)), prompt)
+
+    async def show_image(self, request: web.Request) -> web.StreamResponse:
+        self._note_key(request)
+        return web.Response(body=png(request.match_info["name"]), content_type="image/png")
+
+    async def speak(self, request: web.Request) -> web.StreamResponse:
+        body = orjson.loads(await request.read())
+        if refused := self._refused(request, body.get("model")):
+            return refused
+        text = body["input"]
+        normal = sound(text, body["response_format"], body["voice"])
+        return await self._answer(request, self.script.rule_for(text), normal, text, content_type="audio/mpeg")
 
     async def _answer(
-        self, request: web.Request, body: dict[str, Any], size: int, prompt: str, turn: int, number: int
+        self,
+        request: web.Request,
+        rule: Rule,
+        normal: bytes,
+        prompt: str,
+        turn: int = 0,
+        is_final: bool = True,
+        content_type: str = "application/json",
     ) -> web.StreamResponse:
-        rule = self.script.rule_for(prompt)
-        reply = self.script.reply_for(rule, prompt, turn)
-        await self._think(self.script.latency if rule.latency is None else rule.latency)
-        normal = completion(reply, prompt, turn, body, size, self.script.reasoning_style)
-        faults = [self.outage] if self.outage else rule.faults
-        if fault := next((f for f in faults if f.strikes(self.script.seed, prompt, number)), None):
-            self.counters.failed(fault.kind)
-            return await KINDS[fault.kind](request, fault, normal)
-        response = web.Response(body=normal, content_type="application/json")
-        await response.prepare(request)
-        await response.write_eof()
-        self.counters.answered(prompt, turn, reply.is_final)
-        return response
+        number = self.counters.asked(prompt, turn)
+        try:
+            await self._think(self.script.latency if rule.latency is None else rule.latency)
+            faults = [self.outage] if self.outage else rule.faults
+            if fault := next((f for f in faults if f.strikes(self.script.seed, prompt, number)), None):
+                self.counters.failed(fault.kind)
+                return await KINDS[fault.kind](request, fault, normal)
+            response = web.Response(body=normal, content_type=content_type)
+            await response.prepare(request)
+            await response.write_eof()
+            self.counters.answered(prompt, turn, is_final)
+            return response
+        finally:
+            self.counters.in_flight -= 1
 
     async def _think(self, latency: float) -> None:
         if latency:
@@ -78,6 +116,7 @@ class Server:
 
     def _refused(self, request: web.Request, model: str | None) -> web.Response | None:
         key, models = self.script.api_key, self.script.models
+        self._note_key(request)
         if key and request.headers.get("Authorization") != f"Bearer {key}":
             return _json(error_body("Incorrect API key provided.", "invalid_request_error", "invalid_api_key"), 401)
         if model is not None and models and model not in models:
@@ -85,8 +124,14 @@ class Server:
             return _json(error_body(message, "invalid_request_error", "model_not_found"), 404)
         return None
 
+    def _note_key(self, request: web.Request) -> None:
+        self.counters.authorizations[request.path].add(request.headers.get("Authorization", ""))
+
     async def show_counters(self, request: web.Request) -> web.Response:
         return _json(self.counters.summary())
+
+    async def show_requests(self, request: web.Request) -> web.Response:
+        return _json(self.counters.requests)
 
     async def control(self, request: web.Request) -> web.Response:
         """Take `{outage: fault or null, latency: s, script: whole script, reset_counters: true}`, each optional."""

@@ -1,7 +1,7 @@
 """What was asked and what was answered, in memory and in a file that outlives the server."""
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -12,7 +12,7 @@ class Counters:
     """Counts per prompt text and in total; with `log`, a JSON line for each event is appended there at once.
 
     An event is `asked` (a request came) or `answered` (its answer went out in full); `finished` counts the answers
-    without tool calls.
+    without tool calls. `authorizations` are the keys that came, by path.
     """
 
     def __init__(self, log: Path | None = None) -> None:
@@ -24,6 +24,8 @@ class Counters:
         self.calls: Counter[str] = Counter()
         self.finished: Counter[str] = Counter()
         self.faults: Counter[str] = Counter()
+        self.requests: list[dict[str, Any]] = []
+        self.authorizations: defaultdict[str, set[str]] = defaultdict(set)
         self.max_in_flight = self.in_flight
 
     def asked(self, prompt: str, turn: int) -> int:
@@ -48,6 +50,7 @@ class Counters:
             "faults": dict(self.faults),
             "in_flight": self.in_flight,
             "max_in_flight": self.max_in_flight,
+            "authorizations": {path: sorted(headers) for path, headers in self.authorizations.items()},
             "prompts": {p: {"calls": n, "finished": self.finished.get(p, 0)} for p, n in self.calls.items()},
         }
 

@@ -55,16 +55,21 @@ class ScriptedServer:
 
     def counters(self) -> dict[str, Any]:
         """Return calls, finished, faults, in_flight, max_in_flight and prompts {text: {calls, finished}}."""
-        return self._ask("/_counters", None)
+        counts: dict[str, Any] = self._ask("/_counters", None)
+        return counts
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Return the bodies of chat requests since the counters were reset, kept where the script says so."""
+        bodies: list[dict[str, Any]] = self._ask("/_requests", None)
+        return bodies
 
     def control(self, **orders: Any) -> None:
         """Change the running server: outage (fault or None), latency, script, reset_counters."""
         self._ask("/_control", orjson.dumps(orders))
 
-    def _ask(self, path: str, body: bytes | None) -> dict[str, Any]:
+    def _ask(self, path: str, body: bytes | None) -> Any:
         with urlopen(Request(f"http://127.0.0.1:{self.port}{path}", body), timeout=10) as answer:
-            data: dict[str, Any] = orjson.loads(answer.read())
-        return data
+            return orjson.loads(answer.read())
 
     def __enter__(self) -> "ScriptedServer":
         return self.start()

@@ -68,7 +68,8 @@ class Rule:
 @dataclass
 class Script:
     """Everything a server does. `steps` is the number of tool calls of the default reply before its answer;
-    `jitter` is the share by which `latency` (s) varies; `models` and `api_key` are enforced where given."""
+    `jitter` is the share by which `latency` (s) varies; `models` and `api_key` are enforced where given.
+    `keep_requests` keeps the bodies of chat requests for who asks."""
 
     rules: list[Rule] = field(default_factory=list)
     steps: int = 1
@@ -78,6 +79,7 @@ class Script:
     models: list[str] = field(default_factory=list)
     api_key: str = ""
     reasoning_style: str = "reasoning_content"
+    keep_requests: bool = False
 
     def __post_init__(self) -> None:
         self._exact = {rule.match: rule for rule in reversed(self.rules) if rule.match is not None}

@@ -60,7 +60,7 @@ async def run_episode(row: PromptRow, shared: EpisodeSettings) -> Trajectory:
     toolsets = draw(shared.distribution, settings.seed, row.prompt_key, row.ordinal)
     sandbox = shared.open_sandbox(row)
     tools = {tool.name: tool for tool in tools_of(toolsets, shared.toolsets)}
-    context = ToolContext(sandbox, settings, tools, shared.states)
+    context = ToolContext(sandbox, settings, shared.model.settings, tools, shared.states)
     limits = Limits(
         settings.max_turns, settings.prompt_timeout, settings.max_tokens_per_prompt, settings.max_cost_per_prompt
     )
@@ -103,7 +103,7 @@ def _trajectory(
     made: list[Turn],
     seconds: float,
 ) -> Trajectory:
-    stats = tool_stats(shared.tool_names, agent.outcomes)
+    stats = tool_stats(shared.tool_names, agent.outcomes, agent.context.inner_calls)
     return Trajectory(
         prompt_index=row.prompt_index,
         prompt_key=row.prompt_key,
@@ -134,12 +134,18 @@ def _metadata(row: PromptRow, shared: EpisodeSettings, agent: Agent, seconds: fl
         duration_seconds=round(seconds, 3),
         model_seconds=round(agent.model_seconds, 3),
         image_digest=agent.context.sandbox.image_digest,
+        trimmed_results=agent.trimming.count,
     )
 
 
-def tool_stats(offered: list[str], outcomes: list[Outcome]) -> dict[str, ToolStat]:
-    """Count the calls of every tool that the run could offer; calls of unknown tools have no place here."""
-    counts = Counter((outcome.name, outcome.success) for outcome in outcomes)
+def tool_stats(
+    offered: list[str], outcomes: list[Outcome], inner: Iterable[tuple[str, bool]] = ()
+) -> dict[str, ToolStat]:
+    """Count the calls of every tool that the run could offer, those made by tools included.
+
+    Calls of unknown tools have no place here.
+    """
+    counts = Counter([*((outcome.name, outcome.success) for outcome in outcomes), *inner])
     pairs = {name: (counts[name, True], counts[name, False]) for name in sorted(offered)}
     return {name: ToolStat(good + bad, good, bad) for name, (good, bad) in pairs.items()}
 

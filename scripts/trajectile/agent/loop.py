@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 from trajectile.agent.calls import CheckedCall, Outcome, check_calls, perform, wire_calls
 from trajectile.agent.events import log_reply, log_result
+from trajectile.agent.trimming import Trimming
 from trajectile.errors import PromptError
 from trajectile.model.client import ModelClient
-from trajectile.model.errors import EndsPrompt
+from trajectile.model.errors import ContextOverflow, EndsPrompt
 from trajectile.model.reply import Reply
 from trajectile.rows import ToolCall, Usage
 from trajectile.tools.registry import schemas
@@ -43,6 +44,7 @@ class Agent:
         self.tools = tools
         self.schemas = schemas(list(tools.values()))
         self.context = context
+        self.trimming = Trimming(context.settings, self.schemas)
         self.limits = limits
         self.messages: list[Message] = []
         self.outcomes: list[Outcome] = []
@@ -76,7 +78,7 @@ class Agent:
     async def query(self) -> Reply:
         """Ask the model; what it cannot answer at all ends the episode, a failed attempt is a PromptError."""
         try:
-            reply = await self.model.complete(self.messages, self.schemas, deadline=self._deadline)
+            reply = await self._complete()
         except EndsPrompt as end:
             raise Ended(end.end_reason) from None
         except PromptError as error:
@@ -86,8 +88,18 @@ class Agent:
         self.api_calls += 1
         self.model_seconds += reply.latency_s
         self.usage = self.usage + reply.usage
+        self.trimming.note(reply.usage, len(self.messages) + 1)
         log_reply(self.api_calls, reply.usage, reply.latency_s, reply.finish_reason, reply.content, reply.tool_calls)
         return reply
+
+    async def _complete(self) -> Reply:
+        while True:
+            sent = self.trimming.fit(self.messages)
+            try:
+                return await self.model.complete(sent, self.schemas, deadline=self._deadline)
+            except ContextOverflow:
+                if not self.trimming.tighten(self.messages):
+                    raise
 
     async def execute(self, checked: list[CheckedCall]) -> None:
         """Run calls one after the other; each gets a result, an error where it cannot be executed."""

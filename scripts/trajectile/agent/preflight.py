@@ -1,37 +1,56 @@
 """What is checked before the first prompt is paid for, and where the model of a run is."""
 
-import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from urllib.parse import urlsplit
+import logging
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 from trajectile.agent.controls import request_controls
 from trajectile.configuration.settings import Settings
+from trajectile.errors import FatalError, UserError
+from trajectile.model.errors import UnknownModel
+from trajectile.model.keys import api_key
 from trajectile.model.preflight import check_endpoint
+from trajectile.model.serving.folder import Endpoint
 from trajectile.model.settings import ModelSettings
+from trajectile.run_folder.paths import RunFolder
+from trajectile.run_folder.stop import has_served, mark_served
+from trajectile.tools.roles import roles_elsewhere, settings_of, where_set
 
 LOCAL_PREFIX = "local/"
-
-
-def api_key(base_url: str) -> str:
-    """Return the key for an endpoint from the environment; "" where none is set, as servers of one's own allow."""
-    names = ["TRAJECTILE_API_KEY", "OPENAI_API_KEY"]
-    host = urlsplit(base_url).hostname or ""
-    if host == "openrouter.ai" or host.endswith(".openrouter.ai"):
-        names.insert(1, "OPENROUTER_API_KEY")
-    return next((os.environ[name] for name in names if os.environ.get(name)), "")
+log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def model_settings(settings: Settings) -> AsyncIterator[ModelSettings]:
-    """Yield how to reach the model, keeping the embedded server alive meanwhile where the model is a local one."""
-    if not settings.model.startswith(LOCAL_PREFIX):
+async def model_settings(settings: Settings, folder: RunFolder) -> AsyncIterator[ModelSettings]:
+    """Yield how to reach the model, keeping the server alive meanwhile where the run starts one itself.
+
+    FatalError: no server of this start of the run has ever served. ConnectionError: this one does not, or died.
+    """
+    if not settings.model.startswith(LOCAL_PREFIX) and not settings.serve_command:
         yield _model_settings(settings, settings.base_url, api_key(settings.base_url))
         return
+    async with AsyncExitStack() as stack:
+        try:
+            endpoint = await stack.enter_async_context(_own_server(settings, folder))
+            model = _model_settings(settings, endpoint.base_url, endpoint.api_key)
+            if settings.preflight:
+                await check_endpoint(model)
+        except (UserError, FatalError) as error:
+            # where others served, a machine is at fault and not the run
+            raise (ConnectionError if has_served(folder) else FatalError)(str(error)) from None
+        mark_served(folder)
+        yield model
+
+
+def _own_server(settings: Settings, folder: RunFolder) -> AbstractAsyncContextManager[Endpoint]:
+    if settings.serve_command:
+        from trajectile.model.serving.served import served_endpoint
+
+        log.info("the model server's log is in %s", folder.server_logs)
+        return served_endpoint(settings.serve_command, settings.model, folder, settings.serve_timeout)
     from trajectile.model.local.manager import local_endpoint
 
-    async with local_endpoint(settings.model) as endpoint:
-        yield _model_settings(settings, endpoint.base_url, endpoint.api_key)
+    return local_endpoint(settings.model)
 
 
 def keyless_settings(settings: Settings) -> ModelSettings:
@@ -56,8 +75,29 @@ def _model_settings(settings: Settings, base_url: str, key: str) -> ModelSetting
     )
 
 
+async def check_tool_models(settings: Settings, toolsets: Iterable[str]) -> None:
+    """Check the endpoints beside the run's own that tools will ask; FatalError for one that cannot be used.
+
+    Many servers leave models that draw or speak out of their list.
+    """
+    own_server = settings.model.startswith(LOCAL_PREFIX) or bool(settings.serve_command)
+    base_url = "" if own_server else settings.base_url
+    run = _model_settings(settings, base_url, api_key(base_url))
+    for role in roles_elsewhere(settings, toolsets):
+        try:
+            await check_endpoint(settings_of(settings, role, run))
+        except UnknownModel as error:
+            if role == "vision":
+                raise FatalError(f"{role}: {error} {where_set(role)}") from None
+        except FatalError as error:
+            raise FatalError(f"{role}: {error} {where_set(role)}") from None
+
+
 async def check_model(settings: Settings) -> None:
-    """Check that the model can be asked, spending no token; an embedded model's weights are fetched here."""
+    """Check that the model can be asked, spending no token; an embedded model's weights are fetched here.
+
+    A server that the shards will start is not there yet: the first of them checks it.
+    """
     if settings.model.startswith(LOCAL_PREFIX):
         from trajectile.model.local.catalogue import resolve
         from trajectile.model.local.weights import ensure_entry, require_engine, show_progress
@@ -65,5 +105,11 @@ async def check_model(settings: Settings) -> None:
         require_engine()
         entry = resolve(settings.model)
         await ensure_entry(entry, show_progress(entry))
+        return
+    if settings.serve_command:
+        from trajectile.model.serving.command import syntax_problem
+
+        if problem := syntax_problem(settings.serve_command):
+            raise UserError(f"serve_command: bash cannot read it: {problem}")
         return
     await check_endpoint(_model_settings(settings, settings.base_url, api_key(settings.base_url)))

@@ -6,21 +6,26 @@ from typing import Any
 import click
 
 from trajectile.command_line.options import SnakemakeCommand, setting_options
+from trajectile.command_line.placement import WORKERS, Placement, place
 from trajectile.configuration.settings import Settings, load_settings
-from trajectile.console import explained
 from trajectile.errors import UserError
 from trajectile.run_folder.identity import Identity, read_identity
 from trajectile.run_folder.paths import RunFolder
 
 REFERENCE_DEFAULTS = {"model": "anthropic/claude-sonnet-4.6", "distribution": "default"}
 NOT_INHERITED = frozenset({"settings_change", "retry_failed"})  # said for one start, not for all that follow
-WORKERS = 4
 EXAMPLE = "for example: --dataset_file=data/prompts.jsonl --batch_size=10 --run_name=my_run"
 
 
 @click.command(cls=SnakemakeCommand, context_settings={"max_content_width": 110})
 @setting_options
-@click.option("--num_workers", type=click.IntRange(min=1), default=WORKERS, show_default=True, help="Shards at once.")
+@click.option(
+    "--num_workers",
+    type=click.IntRange(min=1),
+    default=None,
+    show_default=f"{WORKERS}, or what a profile says",
+    help="Shards at once.",
+)
 @click.option("--resume", is_flag=True, help="Go on with a run; options that are not given are the run's own.")
 @click.option("--dry-run", "--dry_run", "-n", is_flag=True, help="Show what would run and why; change nothing.")
 @click.option("--status", is_flag=True, help="Show how the run stands, and end; reads its folder only.")
@@ -32,7 +37,7 @@ EXAMPLE = "for example: --dataset_file=data/prompts.jsonl --batch_size=10 --run_
 def main(
     snakemake_options: tuple[str, ...],
     /,
-    num_workers: int,
+    num_workers: int | None,
     resume: bool,
     dry_run: bool,
     status: bool,
@@ -47,16 +52,15 @@ def main(
     What follows `--` goes to Snakemake, such as -- --executor slurm. Ends with 0 when all is well, 1 when prompts could
     not be attempted or too many failed, 2 when an option or the dataset is of no use, 128+n after signal n.
     """
-    with explained():
-        if list_distributions:
-            return _list_distributions()
-        if status or watch:
-            return _status(given, watch)
-        if clean:
-            return _clean(given)
-        settings = _settings({name: value for name, value in given.items() if value is not None}, resume)
-        arguments = ["--cores", str(num_workers), *(["-n"] if dry_run else []), *snakemake_options]
-        sys.exit(_run(settings, arguments, api_key))
+    if list_distributions:
+        return _list_distributions(given)
+    if status or watch:
+        return _status(given, watch)
+    if clean:
+        return _clean(given)
+    settings = _settings({name: value for name, value in given.items() if value is not None}, resume)
+    options = [*(["-n"] if dry_run else []), *snakemake_options]
+    sys.exit(_run(settings, place(options, num_workers), api_key))
 
 
 def _settings(given: dict[str, Any], resume: bool) -> Settings:
@@ -83,12 +87,12 @@ def _inherited(identity: Identity) -> dict[str, Any]:
     return {name: value for name, value in identity.settings.items() if name in names}
 
 
-def _run(settings: Settings, arguments: list[str], api_key: str) -> int:
+def _run(settings: Settings, placement: Placement, api_key: str) -> int:
     from trajectile.command_line.runner import run_workflow
     from trajectile.planning.preparation import prepare
 
     prepare(settings)
-    return run_workflow(settings, arguments, api_key)
+    return run_workflow(settings, placement, api_key)
 
 
 def _status(given: dict[str, Any], watch: bool) -> None:
@@ -104,7 +108,7 @@ def _clean(given: dict[str, Any]) -> None:
     click.echo(f"removed: {', '.join(removed)}" if removed else "nothing to remove")
 
 
-def _list_distributions() -> None:
+def _list_distributions(given: dict[str, Any]) -> None:
     from trajectile.command_line.distribution_table import print_distributions
 
-    print_distributions()
+    print_distributions(load_settings({name: value for name, value in given.items() if value is not None}))

@@ -6,12 +6,13 @@ from typing import Any, TypeVar
 import click
 
 from trajectile.configuration.schema import accepted, kinds_of, schema
+from trajectile.step import Step
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 EXECUTOR_MARK = "--"
 
 
-class SnakemakeCommand(click.Command):
+class SnakemakeCommand(Step):
     """A command whose arguments after `--` go to Snakemake as they are, in the context's `obj`; none before it do."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

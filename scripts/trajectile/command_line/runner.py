@@ -1,6 +1,7 @@
 """Runs Snakemake on this workflow as a child, and sees that signals reach it and its shards."""
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -13,6 +14,7 @@ from types import FrameType
 
 import msgspec
 
+from trajectile.command_line.placement import Placement
 from trajectile.configuration.settings import Settings
 from trajectile.console import say
 from trajectile.errors import UserError
@@ -24,28 +26,32 @@ from trajectile.run_folder.paths import RunFolder
 SNAKEFILE = Path(__file__).parents[3] / "Snakefile"
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 POLL_S = 0.2
+SHARED = Path(".snakemake")  # in the folder of the run, where Snakemake keeps its own
 DRY = frozenset({"-n", "--dry-run", "--dryrun"})
 
 
-def run_workflow(settings: Settings, arguments: Sequence[str], api_key: str = "") -> int:
+def run_workflow(settings: Settings, placement: Placement, api_key: str = "") -> int:
     """Run the workflow, collect the results where a shard failed, and return the exit status (128+n after signal n).
 
-    `arguments` go to Snakemake; `api_key` is seen by its environment alone.
+    `api_key` is seen by the environment of Snakemake alone.
     """
+    arguments = placement.arguments
     if not SNAKEFILE.is_file():
         raise UserError(f"the workflow is not beside the library ({SNAKEFILE}); install with: pip install -e .")
     folder = RunFolder(settings.folder)
     if owner := living_owner(folder.lease):
         raise UserError(f"run {settings.run_name} is being made by {owner}. Wait for it, or end that process.")
     with _config_file(settings) as config:
-        child = _Child(config, folder, _environment(api_key), DRY.isdisjoint(arguments))
+        child = _Child(config, folder, _environment(api_key), DRY.isdisjoint(arguments), placement.elsewhere)
         before = _stamp(folder.settings_json), _stamp(folder.trajectories)
         status = child.run(arguments)
         if not status or DRY & set(arguments) or _stamp(folder.settings_json) == before[0]:
             return status
         if _stamp(folder.trajectories) in (None, before[1]):
             child.run(["--cores", "1", "collect"], shows=False)
-    say(f"the results so far are in {folder.root}. To go on: {sys.argv[0]} --run_name={settings.run_name} --resume")
+    there = f" -- {shlex.join(arguments)}" if placement.elsewhere else ""
+    again = f"{sys.argv[0]} --run_name={settings.run_name} --resume{there}"
+    say(f"the results so far are in {folder.root}. To go on: {again}")
     return status
 
 
@@ -65,8 +71,9 @@ def _environment(api_key: str) -> dict[str, str]:
 
 @contextmanager
 def _config_file(settings: Settings) -> Iterator[Path]:
-    """Settings travel in a file: Snakemake logs its command line."""
-    with tempfile.NamedTemporaryFile(suffix=".json", prefix="trajectile-") as file:
+    """Settings travel in a file that jobs on nodes can read too: Snakemake logs its command line."""
+    SHARED.mkdir(exist_ok=True)
+    with tempfile.NamedTemporaryFile(suffix=".json", prefix="trajectile-", dir=SHARED.absolute()) as file:
         file.write(msgspec.json.encode(settings))
         file.flush()
         yield Path(file.name)
@@ -75,12 +82,15 @@ def _config_file(settings: Settings) -> Iterator[Path]:
 class _Child:
     """Snakemake with the configuration of one run."""
 
-    def __init__(self, config: Path, folder: RunFolder, environment: dict[str, str], shows: bool) -> None:
+    def __init__(
+        self, config: Path, folder: RunFolder, environment: dict[str, str], shows: bool, elsewhere: bool
+    ) -> None:
         command = [sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "--configfile", str(config)]
         self._command = command
         self._folder = folder
         self._environment = environment
         self._shows = shows
+        self._stop = signal.SIGINT if elsewhere else signal.SIGTERM
 
     def run(self, arguments: Sequence[str], *, shows: bool = True) -> int:
         """Run Snakemake to its end and return the exit status."""
@@ -93,7 +103,7 @@ class _Child:
                 stderr=screen.output and subprocess.STDOUT,
             )
             screen.repeat(child.stdout)
-            with _forwarding(child) as caught:
+            with _forwarding(child, self._stop) as caught:
                 status = self._wait(child, caught)
         return 128 + caught[0] if caught else min(abs(status), 1)
 
@@ -115,14 +125,17 @@ class _Child:
 
 
 @contextmanager
-def _forwarding(child: "subprocess.Popen[bytes]") -> Iterator[list[int]]:
-    """Pass signals on to Snakemake, which then starts nothing new; the list holds their numbers."""
+def _forwarding(child: "subprocess.Popen[bytes]", stop: signal.Signals) -> Iterator[list[int]]:
+    """Pass signals on to Snakemake as `stop`; the list holds their numbers.
+
+    At SIGTERM it starts nothing new and waits for what runs; at SIGINT it cancels what it gave to a scheduler.
+    """
     caught: list[int] = []
 
     def forward(number: int, _frame: FrameType | None) -> None:
         caught.append(number)
         with suppress(ProcessLookupError):
-            child.send_signal(signal.SIGTERM)
+            child.send_signal(stop)
 
     before = {number: signal.signal(number, forward) for number in FORWARDED}
     try:

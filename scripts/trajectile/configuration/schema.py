@@ -1,6 +1,7 @@
 """The schema of the settings: reading a configuration by it, and saying in words what it takes."""
 
 import math
+import re
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -12,10 +13,12 @@ import yaml
 from trajectile.errors import UserError
 
 SCHEMA_FILE = Path(__file__).parents[3] / "config" / "config.schema.yaml"
-SECRETS = frozenset({"api_key"})
+SECRETS = frozenset({"api_key", "vision_api_key", "image_api_key", "tts_api_key"})
+LOGIN = re.compile(r"(?<=//)[^/?#\s]*@")  # the user and password of an address
 LARGEST_INTEGER = 2**63 - 1
 PATTERNS = {
     "^https?://": "beginning with http:// or https://",
+    "^(https?://.*)?$": "beginning with http:// or https://, or empty",
     "^((messages|hermes|llamafactory|parquet|atif)(,(?!$)|$))*$": "of messages, hermes, llamafactory, parquet, atif",
     "^[1-9][0-9]*[kmgKMG]$": "of digits and k, m or g, such as 512m",
     "^[A-Za-z0-9][A-Za-z0-9_.-]*$": "of letters, digits, '.', '_' and '-'",
@@ -34,9 +37,16 @@ def checked(config: dict[str, Any]) -> dict[str, Any]:
     """Return all settings, those that a configuration leaves out by their default; UserError lists what is wrong."""
     if secrets := SECRETS & config.keys():
         raise UserError(
-            f"{', '.join(secrets)} does not belong in the configuration: it would be written into logs. "
-            "Put the key into the environment as TRAJECTILE_API_KEY."
+            f"{', '.join(sorted(secrets))} does not belong in the configuration: it would be written into logs. "
+            f"Put the key into the environment as {', '.join(_variable(name) for name in sorted(secrets))}."
         )
+    for name in config.keys() & schema()["properties"]:
+        if name.endswith("base_url") and LOGIN.search(str(config[name])):
+            raise UserError(
+                f"{name}: a user name or password in it would be written into run.json and logs; leave them out. A "
+                f"key goes into the environment as {_variable(name.replace('base_url', 'api_key'))}; for a server "
+                "that wants a password, run a proxy that adds it."
+            )
     entries = schema()["properties"]
     read = {name: read_value(entries.get(name, {}), value) for name, value in config.items()}
     problems = [_explain(error) for error in jsonschema.Draft202012Validator(schema()).iter_errors(read)]
@@ -44,6 +54,10 @@ def checked(config: dict[str, Any]) -> dict[str, Any]:
     if problems:
         raise UserError("\n".join(sorted(dict.fromkeys(problems))))
     return {name: read.get(name, entry["default"]) for name, entry in entries.items()}
+
+
+def _variable(secret: str) -> str:
+    return f"TRAJECTILE_{secret.upper()}"
 
 
 def read_value(entry: dict[str, Any], value: Any) -> Any:
@@ -104,7 +118,8 @@ def _unknown(name: str) -> str:
 
 def _refuse(name: str, value: Any) -> str:
     beyond = " of 64 bits" if isinstance(value, int) and abs(value) > LARGEST_INTEGER else ""
-    return f"{name}: {value!r} is not accepted; expected {accepted(schema()['properties'][name])}{beyond}"
+    shown = LOGIN.sub("…@", repr(value))
+    return f"{name}: {shown} is not accepted; expected {accepted(schema()['properties'][name])}{beyond}"
 
 
 def accepted(entry: dict[str, Any]) -> str:

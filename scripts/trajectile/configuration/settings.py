@@ -1,6 +1,7 @@
 """The settings of a run, typed, from one schema."""
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,6 +12,8 @@ from trajectile.configuration.combinations import combinations
 from trajectile.configuration.schema import checked, schema
 from trajectile.errors import UserError
 from trajectile.run_folder.paths import RunFolder
+
+LOOPBACK = "127.0.0.1"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,8 +26,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     on_bad_row: str
     distribution: str
     missing_toolsets: str
+    distributions_file: str
+    tool_files: str
+    mcp_servers: str
+    mcp_timeout: float
+    code_timeout: float
+    code_max_calls: int
     model: str
     base_url: str
+    serve_command: str
+    serve_timeout: float
     max_turns: int
     concurrency: int
     max_tokens: int | None
@@ -45,16 +56,46 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     local_isolation: str
     sandbox_image: str
     sandbox_network: str
-    sandbox_memory: str
-    sandbox_cpus: float
-    sandbox_pids: int
-    sandbox_tmpfs: str
+    sandbox_memory: str | None
+    sandbox_cpus: float | None
+    sandbox_pids: int | None
+    sandbox_tmpfs: str | None
     sandbox_read_only: bool
     sandbox_user: str
     sandbox_mounts: str
     image_pull: str
     command_timeout: float
     output_limit: int
+    web_provider: str
+    searxng_url: str
+    web_base_url: str
+    web_timeout: float
+    web_max_bytes: int
+    web_allow_private: bool
+    browser_path: str
+    browser_cdp_url: str
+    browser_timeout: float
+    browser_contexts: int
+    browser_memory: str
+    browser_max_bytes: int
+    vision_base_url: str
+    vision_model: str
+    vision_timeout: float
+    vision_image_limit: int
+    vision_price_prompt_per_million: float | None
+    vision_price_completion_per_million: float | None
+    image_base_url: str
+    image_model: str
+    image_timeout: float
+    image_price: float | None
+    tts_engine: str
+    tts_base_url: str
+    tts_model: str
+    tts_voice: str
+    tts_timeout: float
+    tts_price_per_million_characters: float | None
+    context_trimming: str
+    context_window: int | None
     prompt_timeout: float
     max_tokens_per_prompt: int | None
     max_cost_per_prompt: float | None
@@ -67,6 +108,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     retry_failed: bool
     max_failed_fraction: float
     max_consecutive_failures: int
+    walltime_margin: float
     settings_change: str
     require_reasoning: str
     superseded_rows: str
@@ -94,6 +136,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def dataset_path(self) -> Path:
         return Path(self.dataset_file)
+
+    @property
+    def tool_sources(self) -> list[str]:
+        """Files and names of entry points that hold the user's own tools."""
+        return [name for part in self.tool_files.split(",") if (name := part.strip())]
 
     @property
     def attempts_allowed(self) -> int | None:
@@ -140,18 +187,31 @@ def frozen_settings(settings: Settings) -> dict[str, Any]:
     """Return what shapes a trajectory and is fixed for a run; prompt texts and files as their SHA-256."""
     names = [name for name, entry in schema()["properties"].items() if entry.get("x-frozen")]
     frozen = {name: getattr(settings, name) for name in names}
-    frozen["base_url_host"] = "" if settings.model.startswith("local/") else urlsplit(settings.base_url).hostname or ""
+    frozen["base_url_host"] = _host(settings)
     frozen["ephemeral_system_prompt"] = _digest(settings.ephemeral_system_prompt.encode())
     prefill = settings.prefill_messages_file
-    frozen["prefill_messages_file"] = _digest(_content(prefill) if prefill else b"")
+    frozen["prefill_messages_file"] = _digest(_content("prefill_messages_file", prefill) if prefill else b"")
+    frozen["tool_files"] = _digest(b"".join(_tools_as_bytes(settings)))
     return frozen
 
 
-def _content(prefill: str) -> bytes:
+def _tools_as_bytes(settings: Settings) -> Iterator[bytes]:
+    for name in settings.tool_sources:
+        yield _content("tool_files", name) if name.endswith(".py") else f"{name}\n".encode()
+
+
+def _host(settings: Settings) -> str:
+    """Return where the model is; a server that the run starts is on the machine of the shard."""
+    if settings.model.startswith("local/"):
+        return ""
+    return LOOPBACK if settings.serve_command else urlsplit(settings.base_url).hostname or ""
+
+
+def _content(setting: str, file: str) -> bytes:
     try:
-        return Path(prefill).read_bytes()
+        return Path(file).read_bytes()
     except OSError as error:
-        raise UserError(f"prefill_messages_file: {prefill} cannot be read: {error.strerror}") from None
+        raise UserError(f"{setting}: {file} cannot be read: {error.strerror}") from None
 
 
 def _digest(content: bytes) -> str:

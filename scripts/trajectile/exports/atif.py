@@ -162,6 +162,7 @@ def _extra(row: Trajectory) -> dict[str, Any]:
         "ordinal": row.metadata.ordinal,
         "image": row.metadata.image,
         "settings_digest": row.metadata.settings_digest,
+        "trimmed_results": row.metadata.trimmed_results,
         "completed": row.completed,
         "partial": row.partial,
         "end_reason": row.end_reason,

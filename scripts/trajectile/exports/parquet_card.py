@@ -22,6 +22,7 @@ class Numbers(msgspec.Struct):
 
     total_prompts: int
     owed: int
+    given_up: int
     discarded: DiscardedTotal
     tool_statistics: dict[str, ToolStatistics]
     reasoning_statistics: ReasoningStatistics
@@ -92,7 +93,7 @@ def body(run: Run, numbers: Numbers, counts: Counts) -> str:
         folder=FOLDER,
         settings="\n".join(f"| {name} | `{value}` |" for name, value in known),
         prompts=numbers.total_prompts,
-        finished=numbers.total_prompts - numbers.owed,
+        finished=numbers.total_prompts - numbers.owed - numbers.given_up,
         discarded=numbers.discarded.total,
         ends=", ".join(f"{number} {reason}" for reason, number in sorted(numbers.end_reasons.items())) or "none",
         coverage=numbers.reasoning_statistics.coverage,

@@ -27,6 +27,7 @@ class ParquetRow(msgspec.Struct):
     distribution: str
     settings_digest: str
     image: str
+    trimmed_results: int
     completed: bool
     partial: bool
     end_reason: str
@@ -50,6 +51,7 @@ def parquet_row(example: Example) -> ParquetRow:
         distribution=metadata.distribution,
         settings_digest=metadata.settings_digest,
         image=metadata.image,
+        trimmed_results=metadata.trimmed_results,
         completed=row.completed,
         partial=row.partial,
         end_reason=row.end_reason,

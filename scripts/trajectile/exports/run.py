@@ -6,7 +6,6 @@ import msgspec
 
 from trajectile.errors import UserError
 from trajectile.run_folder.paths import RunFolder
-from trajectile.tools.registry import TOOLSETS
 
 Schema = dict[str, Any]
 
@@ -23,7 +22,7 @@ class Tools(NamedTuple):
 
 
 class Run(msgspec.Struct):
-    """run.json, as far as exports read it. `toolsets` maps toolsets to tool names, where the run knows them itself."""
+    """run.json, as far as exports read it; `toolsets` maps toolsets to the names of their tools."""
 
     run_name: str
     tool_schemas: list[Schema] = []
@@ -60,10 +59,7 @@ class ToolCatalogue:
     def of(self, toolsets: list[str]) -> Tools:
         key = tuple(toolsets)
         if key not in self._known:
-            names = {name for toolset in toolsets for name in self._names(toolset)}
+            names = {name for toolset in toolsets for name in self._run.toolsets.get(toolset, ())}
             schemas = [schema for schema in self._run.tool_schemas if schema["function"]["name"] in names]
             self._known[key] = tools_of(schemas)
         return self._known[key]
-
-    def _names(self, toolset: str) -> list[str]:
-        return self._run.toolsets.get(toolset) or [tool.name for tool in TOOLSETS.get(toolset, ())]

@@ -3,19 +3,21 @@
 import asyncio
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from trajectile.errors import PromptError
 from trajectile.model import request
 from trajectile.model.errors import Retryable
 from trajectile.model.limiter import Limiter
-from trajectile.model.reply import Reply, read_reply
+from trajectile.model.reply import Answer, Reply, read_reply
 from trajectile.model.retry import Retries
 from trajectile.model.settings import ModelSettings
 from trajectile.model.transport import Endpoint
 from trajectile.rows import Usage
 
 OnWait = Callable[[str, float], None]
+T = TypeVar("T")
+Read = Callable[[Answer, float], T]
 
 
 class ModelClient:
@@ -42,18 +44,30 @@ class ModelClient:
         prompt), PromptError (it stays owed) and FatalError (nothing works until the user acts).
         """
         body = request.encode(self.settings, messages, tools)
+        reply = await self.ask("/chat/completions", body, self._read_reply, deadline=deadline)
+        self.usage = self.usage + reply.usage
+        return reply
+
+    def _read_reply(self, answer: Answer, latency_s: float) -> Reply:
+        return read_reply(answer, self.settings, latency_s)
+
+    async def ask(self, path: str, body: bytes, read: Read[T], *, deadline: float | None) -> T:
+        """Post JSON to `path`, again where that can help, and return what `read` makes of answer and seconds.
+
+        `deadline` and errors as for `complete`; `read` raises Retryable for an answer that is none.
+        """
         retries = Retries(self.settings, deadline)
         try:
             async with asyncio.timeout_at(deadline):
-                return await self._persist(body, retries, deadline)
+                return await self._persist(path, body, read, retries, deadline)
         except TimeoutError:
             raise retries.expired() from None
 
-    async def _persist(self, body: bytes, retries: Retries, deadline: float | None) -> Reply:
+    async def _persist(self, path: str, body: bytes, read: Read[T], retries: Retries, deadline: float | None) -> T:
         while True:
             self._check_hold(deadline)
             try:
-                return await self._attempt(body)
+                return await self._attempt(path, body, read)
             except Retryable as error:
                 wait_s = retries.wait_s(error)
                 if error.wait_s:
@@ -74,10 +88,10 @@ class ModelClient:
         """Calls that wait for the server: after a refusal, or for a place while it takes fewer than are wanted."""
         return self._pausing + self.limiter.waiting
 
-    async def _attempt(self, body: bytes) -> Reply:
+    async def _attempt(self, path: str, body: bytes, read: Read[T]) -> T:
         episode = await self.limiter.acquire()
         try:
-            reply = await self._exchange(body)
+            result = await self._exchange(path, body, read)
         except Retryable as error:
             if error.kind == "rate_limit":
                 self.limiter.rate_limited(episode)
@@ -85,18 +99,17 @@ class ModelClient:
         finally:
             self.limiter.release()
         self.limiter.succeeded()
-        self.usage = self.usage + reply.usage
-        return reply
+        return result
 
-    async def _exchange(self, body: bytes) -> Reply:
+    async def _exchange(self, path: str, body: bytes, read: Read[T]) -> T:
         clock = asyncio.get_running_loop().time
         started = clock()
         try:
             async with asyncio.timeout(self.settings.request_timeout_s):
-                answer = await self._endpoint.post("/chat/completions", body)
+                answer = await self._endpoint.post(path, body)
         except TimeoutError:
             raise Retryable("timeout", f"no answer within {self.settings.request_timeout_s:g} s") from None
-        return read_reply(answer, self.settings, clock() - started)
+        return read(answer, clock() - started)
 
     def _check_hold(self, deadline: float | None) -> None:
         if deadline is not None and self.limiter.hold_until > deadline:

@@ -42,9 +42,8 @@ class Reply(NamedTuple):
 
 def read_reply(answer: Answer, settings: ModelSettings, latency_s: float) -> Reply:
     """Read an answer to a chat-completions request; raises one of our errors for anything that is no reply."""
-    if not 200 <= answer.status < 300:
-        raise error_for(read_refusal(answer.status, answer.body), answer.headers, settings)
-    data = _parse(answer.body)
+    check_status(answer, settings)
+    data = parse(answer.body)
     choice = _first_choice(data)
     error = data.get("error") or choice.get("error")
     if error:
@@ -53,6 +52,12 @@ def read_reply(answer: Answer, settings: ModelSettings, latency_s: float) -> Rep
     if not isinstance(message, dict):
         raise _bad("the answer has no message")
     return _reply(message, choice.get("finish_reason"), read_usage(data.get("usage"), settings), latency_s)
+
+
+def check_status(answer: Answer, settings: ModelSettings) -> None:
+    """Raise one of our errors for an answer that is a refusal."""
+    if not 200 <= answer.status < 300:
+        raise error_for(read_refusal(answer.status, answer.body), answer.headers, settings)
 
 
 def _reply(source: dict[str, Any], finish: Any, usage: Usage, latency_s: float) -> Reply:
@@ -71,7 +76,8 @@ def _reply(source: dict[str, Any], finish: Any, usage: Usage, latency_s: float) 
     return Reply(content, thought, calls, reason, usage, message, latency_s)
 
 
-def _parse(body: bytes) -> dict[str, Any]:
+def parse(body: bytes) -> dict[str, Any]:
+    """Read the JSON object that an answer is; raises Retryable for anything else."""
     if not body.strip():
         raise _bad("the answer is empty")
     try:

@@ -31,7 +31,7 @@ def estimate(run: PreparedRun) -> str:
 def _expense(run: PreparedRun, owed: int) -> Iterator[str]:
     rows = list(islice(_finished(run), SAMPLE_ROWS))
     if rows:
-        yield _as_before(rows, owed)
+        yield _as_before(run.settings, rows, owed)
     elif (size := _prompt_tokens(run)) is not None:
         yield _by_size(run.settings, size, owed)
 
@@ -45,12 +45,18 @@ def _finished(run: PreparedRun) -> Iterator[Trajectory]:
         yield from records(run.folder.journal(number), TRAJECTORY)
 
 
-def _as_before(rows: list[Trajectory], owed: int) -> str:
+def _is_free(settings: Settings) -> bool:
+    return settings.model.startswith("local/")
+
+
+def _as_before(settings: Settings, rows: list[Trajectory], owed: int) -> str:
     total = sum((row.usage for row in rows), Usage())
     share = owed / len(rows)
     tokens = f"about {total.prompt_tokens * share:,.0f} tokens in and {total.completion_tokens * share:,.0f} out"
-    cost = f", cost about {total.cost * share:.4g}" if total.cost else ", cost unknown: answers name none"
-    return f"Going by {counted(len(rows), 'finished row')}: {tokens}{cost}"
+    text = f"Going by {counted(len(rows), 'finished row')}: {tokens}"
+    if _is_free(settings):
+        return text
+    return text + (f", cost about {total.cost * share:.4g}" if total.cost else ", cost unknown: answers name none")
 
 
 def _by_size(settings: Settings, size: float, owed: int) -> str:
@@ -58,6 +64,8 @@ def _by_size(settings: Settings, size: float, owed: int) -> str:
     turns = settings.max_turns
     most_in = turns * size + (ANSWER_TOKENS + RESULT_TOKENS) * turns * (turns - 1) / 2
     text = f"Prompt and tools are about {size:,.0f} tokens"
+    if _is_free(settings):
+        return text
     if settings.price_prompt_per_million is None or settings.price_completion_per_million is None:
         return f"{text}; what that costs is not known before the first answers (price_prompt_per_million)"
     prices = settings.price_prompt_per_million, settings.price_completion_per_million

@@ -19,11 +19,12 @@ from trajectile.tools.distributions import draw
 from trajectile.tools.registry import schemas
 
 EMBEDDED = "the embedded server"
+SERVED = "the server of serve_command"
 
 
 def write_first_request(run: PreparedRun) -> None:
     """Write first_request.json: address and body of the first owed prompt's first request; keys stand in no body."""
-    row = _first_owed(run)
+    row = first_owed(run)
     if row is not None:
         content = {"url": _url(run), "prompt_index": row.prompt_index, "body": request_of(run, row)}
         write_atomic(run.folder.first_request, msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
@@ -40,10 +41,12 @@ def request_of(run: PreparedRun, row: PromptRow) -> dict[str, Any]:
 def _url(run: PreparedRun) -> str:
     if run.settings.model.startswith(LOCAL_PREFIX):
         return EMBEDDED
+    if run.settings.serve_command:
+        return SERVED
     return f"{keyless_settings(run.settings).endpoint}/chat/completions"
 
 
-def _first_owed(run: PreparedRun) -> PromptRow | None:
+def first_owed(run: PreparedRun) -> PromptRow | None:
     """Return the first row of the first shard that runs any, from the shard's file or else the dataset."""
     shard = next((shard for shard in run.plan.shards if shard.rows), None)
     if shard is None:

@@ -1,7 +1,7 @@
 """The plan: which rows of the dataset are owed and how they are cut into shards. Pure; decides by content alone."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from trajectile.planning.inventory import Inventory, ShardFiles
@@ -42,15 +42,25 @@ class Plan(NamedTuple):
     dataset_digest: str
 
 
-def make_plan(inventory: Inventory, failed: Counter[Id], *, batch_size: int, max_attempts: int | None = None) -> Plan:
-    """Plan a run. `failed` counts the failed attempts by row; shards keep their number and rows where they can."""
+def make_plan(
+    inventory: Inventory,
+    failed: Counter[Id],
+    *,
+    batch_size: int,
+    max_attempts: int | None = None,
+    late: Collection[int] = (),
+) -> Plan:
+    """Plan a run. `failed` counts the failed attempts by row; shards keep their number and rows where they can.
+
+    What a `late` shard failed at stays its own: a process of an earlier start has ended it just now.
+    """
     missing = missing_rows(inventory)
     given_up = [row for row in missing if max_attempts and failed[row] >= max_attempts]
     owed = dict.fromkeys(missing)
     for row in given_up:
         del owed[row]
     rest = owed.copy()
-    kept = list(_kept(inventory, rest, failed))
+    kept = list(_kept(inventory, rest, failed, late))
     shards = kept + list(_cut(list(rest), inventory.highest + 1, batch_size, failed))
     batches = sorted({s.number for s in inventory.shards if s.batch is not None} | {s.number for s in shards})
     return Plan(
@@ -96,17 +106,17 @@ def _uncovered(missing: list[Id], spare: Counter[bytes]) -> Iterator[Id]:
             yield row
 
 
-def _kept(inventory: Inventory, rest: dict[Id, None], failed: Counter[Id]) -> Iterator[Shard]:
+def _kept(inventory: Inventory, rest: dict[Id, None], failed: Counter[Id], late: Collection[int]) -> Iterator[Shard]:
     """Yield the begun shards that go on under their number, taking their rows out of `rest`."""
     for files in inventory.shards:
         run = [row for row in files.given or () if row in rest]
-        if not _goes_on(files, run):
-            continue
-        for row in run:
+        goes_on = _goes_on(files, run)
+        for row in run if goes_on or files.number in late else ():
             del rest[row]
-        over = files.finished.union(run)
-        withdrawn = [row for row in files.given or () if row not in over]
-        yield Shard(files.number, run, False, _why_kept(files, run, failed), withdrawn, _failed_of(run, failed))
+        if goes_on:
+            over = files.finished.union(run)
+            withdrawn = [row for row in files.given or () if row not in over]
+            yield Shard(files.number, run, False, _why_kept(files, run, failed), withdrawn, _failed_of(run, failed))
 
 
 def _goes_on(files: ShardFiles, run: list[Id]) -> bool:

@@ -1,7 +1,6 @@
 """Before a run: from the configuration to the plan, reading much and writing nothing."""
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from trajectile.agent.prefill import load_prefill
@@ -11,26 +10,10 @@ from trajectile.dataset.files import unit_of
 from trajectile.errors import UserError
 from trajectile.notes import Notes, counted
 from trajectile.planning.inventory import Inventory, failed_attempts, take_inventory
+from trajectile.planning.offer import Offer, make_offer
 from trajectile.planning.plan import Plan, make_plan
 from trajectile.run_folder.identity import Identity, read_identity, settle
 from trajectile.run_folder.paths import RunFolder
-from trajectile.tools.distributions import Distribution, choose, load, missing, offered
-from trajectile.tools.registry import Toolsets, load_toolsets, problems, tools_of
-from trajectile.tools.tool import Tool
-
-DISTRIBUTIONS_FILE = Path(__file__).parents[3] / "config" / "distributions.yaml"
-
-
-class Offer(NamedTuple):
-    """The distribution that prompts are drawn from, the toolsets left out of it with the reasons, and all toolsets."""
-
-    distribution: Distribution
-    dropped: dict[str, str]
-    toolsets: Toolsets
-
-    def tools(self, names: Iterable[str] | None = None) -> list[Tool]:
-        """The tools of some toolsets, of all on offer without `names`."""
-        return tools_of(self.distribution.chances if names is None else names, self.toolsets)
 
 
 class PreparedRun(NamedTuple):
@@ -51,24 +34,7 @@ def check_run_settings(given: Settings) -> tuple[Settings, RunFolder, Identity |
     load_prefill(given.prefill_messages_file)
     identity = read_identity(folder)
     settings = settle(given, identity)
-    return settings, folder, identity, make_offer(settings)
-
-
-def make_offer(settings: Settings) -> Offer:
-    """Reduce the distribution to the toolsets that work here; a UserError lists what is missing."""
-    distributions = load(DISTRIBUTIONS_FILE)
-    toolsets = load_toolsets(settings)
-    lacks = lacking(distributions.values(), toolsets, settings)
-    chosen = offered(distributions, settings.distribution, lacks, drop=settings.missing_toolsets == "drop")
-    dropped = {name: lacks[name] for name in missing(choose(distributions, settings.distribution), lacks)}
-    return Offer(chosen, dropped, toolsets)
-
-
-def lacking(distributions: Iterable[Distribution], toolsets: Toolsets, settings: Settings) -> dict[str, str]:
-    """What each toolset of these distributions lacks here; those that work are left out."""
-    named = {name for distribution in distributions for name in distribution.chances}
-    unknown = dict.fromkeys(named - toolsets.keys(), "there is no such toolset")
-    return unknown | problems(toolsets, settings)
+    return settings, folder, identity, make_offer(settings, identity)
 
 
 def prepare_run(config: dict[str, Any], arguments: Sequence[str] = ()) -> PreparedRun:

@@ -1,5 +1,6 @@
 """Carries out the plan's cut: shard files for the new shards, and the manifest that the shards read."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,11 +9,41 @@ import msgspec
 
 from trajectile.dataset.prompts import read_prompts
 from trajectile.errors import UserError
-from trajectile.planning.plan import Plan, Shard
+from trajectile.planning.inventory import Inventory
+from trajectile.planning.plan import CUT_DIGITS, Plan, Shard, make_plan
 from trajectile.rows import PromptRow
 from trajectile.run_folder.batch import Manifest, ManifestShard
 from trajectile.run_folder.ids import Id, Ids, make_id, remember
+from trajectile.run_folder.lease import START_TIME_SLACK_S, read_owner
 from trajectile.run_folder.paths import RunFolder, replacing, write_atomic
+
+
+def plan_again(
+    folder: RunFolder,
+    inventory: Inventory,
+    failed: Counter[Id],
+    digest: str,
+    *,
+    batch_size: int,
+    max_attempts: int | None,
+) -> Plan | None:
+    """Return the plan whose cut `digest` names, None where more changed than what earlier starts' processes ended."""
+    ended = list(_ended_since_start(folder, inventory))
+    for count in range(len(ended) + 1):
+        plan = make_plan(inventory, failed, batch_size=batch_size, max_attempts=max_attempts, late=ended[:count])
+        if plan.digest[:CUT_DIGITS] == digest[:CUT_DIGITS]:
+            return plan._replace(digest=digest)
+    return None
+
+
+def _ended_since_start(folder: RunFolder, inventory: Inventory) -> Iterator[int]:
+    """Yield the shards with a batch file that is younger than the process which makes the run, the youngest first."""
+    owner = read_owner(folder.lease)
+    begun = [shard.number for shard in inventory.shards if shard.batch is not None and shard.given]
+    times = {number: folder.batch(number).stat().st_mtime for number in begun if owner}
+    for number in sorted(times, key=lambda number: -times[number]):
+        if owner and times[number] >= owner.started - START_TIME_SLACK_S:
+            yield number
 
 
 def write_shards(

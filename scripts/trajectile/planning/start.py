@@ -2,11 +2,12 @@
 
 import asyncio
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 
 import msgspec
 
-from trajectile.agent.preflight import check_model
+from trajectile.agent.preflight import check_model, check_tool_models
 from trajectile.console import say
 from trajectile.dataset.files import unit_of
 from trajectile.errors import UserError
@@ -14,6 +15,7 @@ from trajectile.notes import remarks
 from trajectile.planning.estimate import estimate
 from trajectile.planning.first_request import write_first_request
 from trajectile.planning.preparation import PreparedRun
+from trajectile.planning.servers import with_servers
 from trajectile.run_folder.batch import save_batch_rows
 from trajectile.run_folder.checkpoint import rebuild_checkpoint
 from trajectile.run_folder.identity import new_identity, write_identity
@@ -46,11 +48,19 @@ def _prepare(run: PreparedRun, asks_model: bool) -> None:
     backend = make_backend(run.settings, run.folder)
     backend.reap()
     isolation = _check(run, backend, asks_model)
+    if asks_model:
+        run = _ask_servers(run, backend)
     backend.close()
     _write_settings(run, isolation)
     rebuild_checkpoint(run.folder)
     if asks_model:
         write_first_request(run)
+
+
+def _ask_servers(run: PreparedRun, backend: Backend) -> PreparedRun:
+    asked = with_servers(run, backend)
+    _say_dropped({name: lack for name, lack in asked.offer.dropped.items() if name not in run.offer.dropped})
+    return asked
 
 
 def _save_batches(run: PreparedRun) -> None:
@@ -75,15 +85,20 @@ def _check(run: PreparedRun, backend: Backend, asks_model: bool) -> str:
         return run.identity.isolation if run.identity else ""
     isolation = backend.describe()
     say(isolation)
-    if run.offer.dropped:
-        lacks = ", ".join(f"{name} ({lack})" for name, lack in run.offer.dropped.items())
-        say(f"toolsets left out because they cannot work here: {lacks}")
+    _say_dropped(run.offer.dropped)
     say(estimate(run))
     _check_money(run)
     if run.settings.preflight:
         backend.check()
         asyncio.run(check_model(run.settings))
+        asyncio.run(check_tool_models(run.settings, run.offer.distribution.chances))
     return isolation
+
+
+def _say_dropped(dropped: Mapping[str, str]) -> None:
+    if dropped:
+        lacks = ", ".join(f"{name} ({lack})" for name, lack in dropped.items())
+        say(f"toolsets left out because they cannot work here: {lacks}")
 
 
 def _check_money(run: PreparedRun) -> None:
@@ -95,14 +110,14 @@ def _check_money(run: PreparedRun) -> None:
 
 def _write_settings(run: PreparedRun, isolation: str) -> None:
     """Write what the shards of this start go by (settings.json) and what the run is (run.json)."""
-    tools = run.offer.tools()
+    chances = run.offer.distribution.chances
     identity = new_identity(
         run.settings,
         run.identity,
-        chances=dict(run.offer.distribution.chances),
+        chances=dict(chances),
         dropped=list(run.offer.dropped),
-        tools=[tool.name for tool in tools],
-        tool_schemas=schemas(tools),
+        toolsets={name: [tool.name for tool in run.offer.tools([name])] for name in chances},
+        tool_schemas=schemas(run.offer.tools()),
         dataset={
             "file": run.settings.dataset_file,
             "prompts": run.plan.prompts,
@@ -110,6 +125,7 @@ def _write_settings(run: PreparedRun, isolation: str) -> None:
             "superseded": run.superseded,
         },
         isolation=isolation,
+        mcp_tools={name: run.offer.mcp_tools.get(name, []) for name in run.offer.servers},
     )
     write_identity(run.folder, identity)
     write_atomic(run.folder.settings_json, msgspec.json.format(msgspec.json.encode(run.settings), indent=2))

@@ -70,7 +70,7 @@ class Targets:
         self.results_digest = plan.results_digest if plan else ""
         self.manifest = str(folder.manifest(self.digest))
         self.images = str(folder.images(self.digest))
-        self.images_to_check = [self.images] if settings.keeps_images else []
+        self.images_to_check = [self.images] if settings.keeps_images and settings.preflight else []
         self.owed_batches = [str(folder.batch(shard.number)) for shard in shards]
         self.all_batches = [str(folder.batch(number)) for number in (plan.batches if plan else ())]
         self.exports = [str(folder.export(name) / "summary.json") for name in settings.exports.split(",") if name]

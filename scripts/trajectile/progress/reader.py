@@ -1,6 +1,7 @@
 """Reads how a run stands from its folder, again and again, each time only what is new."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from contextlib import suppress
 
 import msgspec
 
@@ -10,7 +11,7 @@ from trajectile.progress.follow import Changes, Lines
 from trajectile.progress.pace import Pace
 from trajectile.progress.standing import Standing
 from trajectile.rows import Ordinal, PromptKey, Usage
-from trajectile.run_folder.identity import read_identity
+from trajectile.run_folder.identity import Identity, read_identity
 from trajectile.run_folder.ids import Id, make_id
 from trajectile.run_folder.journal import FAILURE, decode
 from trajectile.run_folder.lease import Owner, living_owner
@@ -45,7 +46,7 @@ class RunReader:
         self._counts: dict[int, int] = {}  # finished rows of shards that nobody works on
         self._open: dict[int, set[Id]] = defaultdict(set)
         self._states: dict[int, Times] = {}
-        self._failed: dict[Id, str] = {}
+        self._failed: Counter[Id] = Counter()  # attempts at what has no row
         self._last_error = ""
         self._pace = Pace()
 
@@ -55,32 +56,40 @@ class RunReader:
         self._read_batches()
         self._read_journals()
         self._states |= {number: read_times(path) for number, path in self._times.changed()}
-        prompts, superseded = self._dataset()
+        identity = self._identity()
+        dataset = identity.dataset if identity else {}
+        prompts, superseded = int(dataset.get("prompts", 0)), int(dataset.get("superseded", 0))
         finished = sum(self._counts.values()) + sum(map(len, self._open.values()))
         done = min(prompts, max(0, finished - superseded))
         alive = self._living()
         usage = sum((state.usage for state in self._states.values()), Usage())
-        owner = living_owner(self.folder.lease)
+        owner = str(living_owner(self.folder.lease) or next(iter(alive.values()), ""))
         return Standing(
             prompts=prompts,
             done=done,
             running=sum(self._states[number].running for number in alive if number in self._states),
             waiting=sum(self._states[number].waiting for number in alive if number in self._states),
             failed=len(self._failed),
+            given_up=self._given_up(identity, made=bool(owner)),
             discarded=sum(state.discarded for state in self._states.values()),
             usage=usage,
             rate=self._pace.rate(done, self._states.values()),
             last_error=self._last_error,
-            owner=str(owner or next(iter(alive.values()), "")),
+            owner=owner,
         )
 
-    def _dataset(self) -> tuple[int, int]:
-        try:
-            identity = read_identity(self.folder)
-        except UserError:
-            identity = None
-        dataset = identity.dataset if identity else {}
-        return int(dataset.get("prompts", 0)), int(dataset.get("superseded", 0))
+    def _given_up(self, identity: Identity | None, *, made: bool) -> int:
+        """Count what reached max_attempts; a start that retries those gives up nothing while it is `made`."""
+        settings = identity.settings if identity else {}
+        limit = settings.get("max_attempts")
+        if not limit or (made and settings.get("retry_failed")):
+            return 0
+        return sum(attempts >= limit for attempts in self._failed.values())
+
+    def _identity(self) -> Identity | None:
+        with suppress(UserError):
+            return read_identity(self.folder)
+        return None
 
     def _living(self) -> dict[int, Owner]:
         list(self._leases.changed())
@@ -91,7 +100,7 @@ class RunReader:
         for number, path in self._ledgers.changed():
             for line in self._lines[f"failures {number}"].read(path):
                 if failure := decode(line, FAILURE):
-                    self._failed[make_id(failure.prompt_key, failure.ordinal)] = failure.kind
+                    self._failed[make_id(failure.prompt_key, failure.ordinal)] += 1
                     self._last_error = f"prompt {failure.prompt_index}: {failure.kind}: {failure.message}"
 
     def _read_batches(self) -> None:

@@ -9,6 +9,7 @@ from trajectile.rows import Usage
 class Standing:
     """Counts are of prompts; `waiting` ones are among `running`, `discarded` ones among `done`.
 
+    `given_up` ones reached max_attempts: they are not `owed`, since this start, or the next one, does not run them.
     `prompts` is 0 where the run has not begun. `rate` is in prompts a minute, 0 where it is not known yet; `owner` says
     who makes the run, "" for nobody.
     """
@@ -18,6 +19,7 @@ class Standing:
     running: int
     waiting: int
     failed: int
+    given_up: int
     discarded: int
     usage: Usage
     rate: float
@@ -26,7 +28,7 @@ class Standing:
 
     @property
     def owed(self) -> int:
-        return max(0, self.prompts - self.done)
+        return max(0, self.prompts - self.done - self.given_up)
 
     @property
     def seconds_left(self) -> float | None:

@@ -32,6 +32,8 @@ def rows(now: Standing) -> Iterator[tuple[str, str]]:
     yield "prompts", f"{now.prompts:,}"
     yield "done", f"{now.done:,} ({now.done / now.prompts:.1%})" if now.prompts else "0"
     yield "owed", f"{now.owed:,}"
+    if now.given_up:
+        yield "given up", f"{now.given_up:,} after max_attempts; --retry_failed tries them once more"
     yield "running", f"{now.running - now.waiting:,}"
     yield "waiting for the server", f"{now.waiting:,}"
     yield "failed", f"{now.failed:,}"

@@ -50,7 +50,7 @@ def card(statistics: Statistics, tools: list[str]) -> str:
         model=statistics.model,
         distribution=statistics.distribution,
         prompts=statistics.total_prompts,
-        finished=statistics.total_prompts - statistics.owed,
+        finished=statistics.finished,
         discarded=statistics.discarded.total,
     )
     return f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---\n{text}"

@@ -1,4 +1,4 @@
-"""What the result steps share at the command line: options, run.json, and errors that tell the user what to do."""
+"""What the result steps share at the command line: options and run.json."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,22 +11,6 @@ from trajectile.dataset.prompts import read_prompts
 from trajectile.errors import UserError
 from trajectile.rows import PromptRow
 from trajectile.run_folder.paths import RunFolder
-
-
-class Refusal(click.ClickException):
-    """A UserError at the command line: its message on stderr, status 2."""
-
-    exit_code = 2
-
-
-class Step(click.Command):
-    """A command that turns a UserError into a Refusal."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except UserError as error:
-            raise Refusal(str(error)) from error
 
 
 class RunIdentity(msgspec.Struct):

@@ -49,7 +49,12 @@ class Failures:
             for number in self._order:
                 out.write(reader.read(self._place[number], self._length[number]) + b"\n")
 
-    def of_owed(self, row_of_prompt: Ints) -> Failed:
+    def given_up(self, row_of_prompt: Ints, max_attempts: int) -> int:
+        """Count the prompts without a row (-1 in `row_of_prompt`) that failed `max_attempts` times, 0 for no limit."""
+        attempts = np.bincount(self._prompt[self._prompt >= 0], minlength=len(row_of_prompt))
+        return int(((row_of_prompt < 0) & (attempts >= max_attempts)).sum()) if max_attempts else 0
+
+    def of_unfinished(self, row_of_prompt: Ints) -> Failed:
         """Count the prompts without a row (-1 in `row_of_prompt`) that failed."""
         order = self._order[self._prompt[self._order] >= 0]
         last_kind = np.full(len(row_of_prompt), -1, np.int32)

@@ -16,12 +16,12 @@ from trajectile.run_folder.paths import RunFolder
 
 
 class Merged(NamedTuple):
-    """Row counts of a merge: `owed` prompts have no row, `superseded` rows no prompt."""
+    """Row counts of a merge: `lacking` prompts have no row, `superseded` rows no prompt."""
 
     written: int
     discarded: int
     superseded: int
-    owed: int
+    lacking: int
 
 
 class Scan(NamedTuple):

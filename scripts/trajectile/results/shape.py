@@ -39,14 +39,18 @@ class Discarded(msgspec.Struct):
 
 
 class Failed(msgspec.Struct):
-    """Prompts that failed and are still owed, by the kind of their last failure."""
+    """Prompts that failed and have no row, by the kind of their last failure."""
 
     total: int
     by_kind: dict[str, int]
 
 
 class Statistics(msgspec.Struct):
-    """statistics.json. Counts of rows are of all finished rows; `owed` and `failed` count prompts of the dataset."""
+    """statistics.json. Counts of rows are of all finished rows; `owed`, `given_up` and `failed` are of prompts.
+
+    The next start runs the `owed` ones; those that are `given_up` reached max_attempts. Both may be among the `failed`.
+    `trimmed_results` are tool results that the model was sent shortened later on.
+    """
 
     run_name: str
     distribution: str
@@ -61,6 +65,7 @@ class Statistics(msgspec.Struct):
     attempts_failed: int
     superseded: int
     owed: int
+    given_up: int
     damaged_lines: int
     duration_seconds: float
     tool_statistics: dict[str, ToolStatistics]
@@ -68,6 +73,12 @@ class Statistics(msgspec.Struct):
     tokens: Tokens
     cost: float
     api_calls: int
+    trimmed_results: int
     latency_seconds: dict[str, float]
     turns: dict[str, float]
     end_reasons: dict[str, int]
+
+    @property
+    def finished(self) -> int:
+        """Prompts that have a row, one that the filter took out included."""
+        return self.total_prompts - self.owed - self.given_up

@@ -43,9 +43,10 @@ def read_run(folder: RunFolder, dataset: Dataset, offered: list[str]) -> Reading
     return Reading(totals, matching, discarded, tools.sorted(), failures, rows.damaged + failures.damaged)
 
 
-def statistics_of(folder: RunFolder, identity: RunIdentity, reading: Reading) -> Statistics:
-    """Return the statistics of a run that was read."""
+def statistics_of(folder: RunFolder, identity: RunIdentity, reading: Reading, max_attempts: int = 0) -> Statistics:
+    """Return the statistics of a run that was read; prompts are given up after `max_attempts` failures, 0 for never."""
     settings, totals, matching = identity.settings, reading.totals, reading.matching
+    given_up = reading.failures.given_up(matching.row_of_prompt, max_attempts)
     return Statistics(
         run_name=identity.run_name,
         distribution=str(settings.get("distribution") or ""),
@@ -56,10 +57,11 @@ def statistics_of(folder: RunFolder, identity: RunIdentity, reading: Reading) ->
         completed=totals.completed,
         partial=totals.partial,
         discarded=Discarded(reading.discarded.total, dict(reading.discarded.by_reason.most_common())),
-        failed=reading.failures.of_owed(matching.row_of_prompt),
+        failed=reading.failures.of_unfinished(matching.row_of_prompt),
         attempts_failed=len(reading.failures),
         superseded=len(matching.superseded),
-        owed=int((matching.row_of_prompt < 0).sum()),
+        owed=int((matching.row_of_prompt < 0).sum()) - given_up,
+        given_up=given_up,
         damaged_lines=reading.damaged,
         duration_seconds=round(running_seconds(folder), 3),
         tool_statistics=totals.tools(),
@@ -67,6 +69,7 @@ def statistics_of(folder: RunFolder, identity: RunIdentity, reading: Reading) ->
         tokens=totals.tokens(),
         cost=round(totals.usage.cost, COST_DIGITS),
         api_calls=totals.api_calls,
+        trimmed_results=totals.trimmed_results,
         latency_seconds=totals.latencies(),
         turns=totals.turns(),
         end_reasons=dict(totals.ends.most_common()),

@@ -31,9 +31,8 @@ def print_tables(statistics: Statistics, console: Console) -> None:
 def summary(statistics: Statistics) -> list[Cells]:
     """Return what is worth printing beside the tools: name and value of each line."""
     tokens, reasoning = statistics.tokens, statistics.reasoning_statistics
-    latency = statistics.latency_seconds
     return [
-        ("prompts", f"{statistics.total_prompts}, {statistics.owed} owed"),
+        ("prompts", prompts(statistics)),
         ("completed", statistics.completed),
         ("partial", statistics.partial),
         ("discarded", counted(statistics.discarded.total, statistics.discarded.by_reason)),
@@ -44,22 +43,34 @@ def summary(statistics: Statistics) -> list[Cells]:
         ("ends", named(statistics.end_reasons)),
         (
             "reasoning",
-            f"{percent(reasoning.coverage)} of {reasoning.total_assistant_turns} assistant turns",
+            f"{percent(reasoning.coverage)} of {reasoning.total_assistant_turns:,} assistant turns",
         ),
-        ("tokens", f"{tokens.prompt} prompt ({tokens.cached} cached), {tokens.completion} completion"),
-        ("model calls", f"{statistics.api_calls}, cost {statistics.cost:.4f}"),
-        ("seconds a prompt", ", ".join(f"{name} {value:g}" for name, value in latency.items())),
-        ("duration", f"{statistics.duration_seconds:.1f} s"),
+        ("tokens", f"{tokens.prompt:,} prompt ({tokens.cached:,} cached), {tokens.completion:,} completion"),
+        ("model calls", f"{statistics.api_calls:,}, cost {statistics.cost:,.4f}"),
+        *([("trimmed results", statistics.trimmed_results)] if statistics.trimmed_results else []),
+        ("seconds a prompt", percentiles(statistics.latency_seconds)),
+        ("turns a prompt", percentiles(statistics.turns)),
+        ("duration", f"{statistics.duration_seconds:,.1f} s"),
     ]
+
+
+def prompts(statistics: Statistics) -> str:
+    """Say how many prompts there are, and how many of them have no row."""
+    given_up = f", {statistics.given_up:,} given up" if statistics.given_up else ""
+    return f"{statistics.total_prompts:,}, {statistics.owed:,} owed{given_up}"
+
+
+def percentiles(values: dict[str, float]) -> str:
+    return ", ".join(f"{name} {round(value, 3):,}" for name, value in values.items())
 
 
 def counted(total: int, parts: dict[str, int]) -> str:
     """Return a total with its parts in brackets, as in `3 (timeout 2, rate_limit 1)`."""
-    return f"{total} ({named(parts)})" if parts else str(total)
+    return f"{total:,} ({named(parts)})" if parts else f"{total:,}"
 
 
 def named(counts: dict[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in counts.items()) or "none"
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items()) or "none"
 
 
 def percent(fraction: float) -> str:
@@ -71,5 +82,5 @@ def _table(columns: tuple[str, ...], rows: Iterable[Cells], style: box.Box | Non
     for number, column in enumerate(columns):
         table.add_column(Text(column), justify="left" if len(columns) == 2 or not number else "right", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
+        table.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else str(cell)) for cell in row))
     return table

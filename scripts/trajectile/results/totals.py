@@ -17,7 +17,7 @@ class Totals:
     """Sums over the rows that are added."""
 
     def __init__(self, offered: list[str]) -> None:
-        self.completed = self.partial = self.api_calls = 0
+        self.completed = self.partial = self.api_calls = self.trimmed_results = 0
         self.usage, self.reasoning = Usage(), ReasoningStats()
         self.ends = Counter[str]()
         self._tools = {name: ToolStat() for name in offered}
@@ -27,6 +27,7 @@ class Totals:
         self.completed += row.completed
         self.partial += row.partial
         self.api_calls += row.api_calls
+        self.trimmed_results += row.metadata.trimmed_results
         self.ends[row.end_reason] += 1
         _add(self.usage, row.usage)
         _add(self.reasoning, row.reasoning_stats)

@@ -13,12 +13,13 @@ from trajectile.run_folder.paths import RunFolder
 
 
 class Verdict(msgspec.Struct):
-    """verdict.json; all numbers count prompts of the dataset."""
+    """verdict.json; all numbers count prompts of the dataset, which are `finished`, `owed` or `given_up`."""
 
     run_name: str
     prompts: int
     finished: int
     owed: int
+    given_up: int
     failed: int
     failed_fraction: float
     max_failed_fraction: float
@@ -26,14 +27,15 @@ class Verdict(msgspec.Struct):
 
 
 def judge(statistics: Statistics, max_failed_fraction: float) -> Verdict:
-    """Judge a run by the fraction of its prompts that failed and are still owed."""
+    """Judge a run by the fraction of its prompts that failed and have no row."""
     prompts, failed = statistics.total_prompts, statistics.failed.total
     fraction = failed / prompts if prompts else 0.0
     return Verdict(
         run_name=statistics.run_name,
         prompts=prompts,
-        finished=prompts - statistics.owed,
+        finished=statistics.finished,
         owed=statistics.owed,
+        given_up=statistics.given_up,
         failed=failed,
         failed_fraction=fraction,
         max_failed_fraction=max_failed_fraction,
@@ -42,8 +44,8 @@ def judge(statistics: Statistics, max_failed_fraction: float) -> Verdict:
 
 
 def last_lines(statistics: Statistics, verdict: Verdict) -> Iterator[str]:
-    """Yield what a user reads last: rows, discards, failures by kind, what is owed and how to go on."""
-    yield f"{verdict.run_name}: {verdict.finished} of {verdict.prompts} prompts finished"
+    """Yield what a user reads last: rows, discards, failures by kind, what has no row and how to go on."""
+    yield f"{verdict.run_name}: {verdict.finished:,} of {verdict.prompts:,} prompts finished"
     yield f"  discarded: {counted(statistics.discarded.total, statistics.discarded.by_reason)}"
     yield f"  failed:    {counted(verdict.failed, statistics.failed.by_kind)}"
     if not verdict.holds:
@@ -52,7 +54,10 @@ def last_lines(statistics: Statistics, verdict: Verdict) -> Iterator[str]:
             f"({verdict.max_failed_fraction:.1%}) allows"
         )
     if verdict.owed:
-        yield f"  owed:      {verdict.owed}; to run them: snakemake"
+        yield f"  owed:      {verdict.owed:,}; to run them, give the same command again"
+    if verdict.given_up:
+        again = f"python scripts/batch_runner.py --run_name={verdict.run_name} --retry_failed"
+        yield f"  given up:  {verdict.given_up:,} after max_attempts; to try them once more: {again}"
 
 
 def read_statistics(folder: RunFolder) -> Statistics:

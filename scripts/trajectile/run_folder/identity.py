@@ -1,5 +1,6 @@
 """run.json: what a run is. Its frozen settings, so that one run never mixes two kinds of rows unasked."""
 
+import hashlib
 import json
 import platform
 import re
@@ -15,17 +16,29 @@ from trajectile.configuration.settings import Settings, frozen_settings, setting
 from trajectile.errors import UserError
 from trajectile.run_folder.paths import RunFolder, write_atomic
 
+ENDPOINT = frozenset({"base_url", "serve_command"})  # what frozen base_url_host is made of
+MCP_TOOLS = "mcp_tools"  # fixed too, but known only once the servers were asked
 HIDDEN = frozenset({"ephemeral_system_prompt"})
 DIGEST = re.compile(r"[0-9a-f]{64}")
 DISTRIBUTIONS = ("trajectile", "snakemake", "openai")
+
+
+class ServerTool(msgspec.Struct, frozen=True):
+    """A tool of an MCP server: the name the model calls it by, the server's own name for it, and its schema."""
+
+    name: str
+    server_name: str
+    description: str
+    parameters: dict[str, Any]
 
 
 class Identity(msgspec.Struct, kw_only=True):
     """The content of run.json.
 
     `frozen` are the settings that shape rows; `history` maps each settings_digest that rows may carry to its settings.
-    `tools` names all tools the run could ever offer, `chances` the toolsets on offer with their percentages, `images`
-    the digests of the images that prompts run in.
+    `tools`, `toolsets` and `tool_schemas` are of all tools the run could ever offer, `chances` the percentages of the
+    toolsets on offer, `images` the digests of the images that prompts run in, `mcp_tools` what MCP servers offered, by
+    server.
     """
 
     run_name: str
@@ -37,10 +50,12 @@ class Identity(msgspec.Struct, kw_only=True):
     chances: dict[str, float]
     dropped_toolsets: list[str]
     tools: list[str]
+    toolsets: dict[str, list[str]] = {}
     tool_schemas: list[dict[str, Any]]
     dataset: dict[str, Any]
     isolation: str = ""
     images: dict[str, str] = {}
+    mcp_tools: dict[str, list[ServerTool]] = {}
     versions: dict[str, str]
     git_commit: str
 
@@ -90,7 +105,8 @@ def _shown(value: Any) -> str:
 
 def _differences(settings: Settings, identity: Identity) -> list[tuple[str, Any, Any]]:
     ours = frozen_settings(settings)
-    found = [(name, theirs, ours.get(name)) for name, theirs in identity.frozen.items() if theirs != ours.get(name)]
+    fixed = {name: theirs for name, theirs in identity.frozen.items() if name != MCP_TOOLS}
+    found = [(name, theirs, ours.get(name)) for name, theirs in fixed.items() if theirs != ours.get(name)]
     before = identity.settings.get("max_samples")
     if settings.max_samples is not None and (before is None or settings.max_samples < before):
         found.append(("max_samples", before, settings.max_samples))
@@ -99,7 +115,8 @@ def _differences(settings: Settings, identity: Identity) -> list[tuple[str, Any,
 
 def _with_runs_own(settings: Settings, identity: Identity) -> Settings:
     differing = {name for name, _, _ in _differences(settings, identity)}
-    names = {"base_url" if name == "base_url_host" else name for name in differing} & identity.settings.keys()
+    names = differing | (ENDPOINT if "base_url_host" in differing else set())
+    names &= identity.settings.keys()
     own = msgspec.structs.replace(settings, **{name: identity.settings[name] for name in names})
     lost = [name for name, _, _ in _differences(own, identity)]
     if lost:
@@ -116,13 +133,18 @@ def new_identity(
     *,
     chances: dict[str, float],
     dropped: list[str],
-    tools: list[str],
+    toolsets: dict[str, list[str]],
     tool_schemas: list[dict[str, Any]],
     dataset: dict[str, Any],
     isolation: str,
+    mcp_tools: dict[str, list[ServerTool]] | None = None,
 ) -> Identity:
     """Return run.json for this start of a run; what earlier starts could offer stays known."""
+    toolsets = {**(before.toolsets if before else {}), **toolsets}
+    now = {_named(schema) for schema in tool_schemas}
     frozen = frozen_settings(settings)
+    if mcp_tools:
+        frozen[MCP_TOOLS] = hashlib.sha256(msgspec.json.encode(mcp_tools, order="sorted")).hexdigest()
     digest = settings_digest(frozen)
     shown = {name: value for name, value in msgspec.structs.asdict(settings).items() if name not in HIDDEN}
     return Identity(
@@ -134,14 +156,25 @@ def new_identity(
         settings=shown,
         chances=chances,
         dropped_toolsets=dropped,
-        tools=sorted({*tools, *(before.tools if before else ())}),
-        tool_schemas=tool_schemas,
+        tools=sorted({*(before.tools if before else ()), *(tool for tools in toolsets.values() for tool in tools)}),
+        toolsets=toolsets,
+        tool_schemas=tool_schemas + [schema for schema in _schemas(before) if _named(schema) not in now],
         dataset=dataset,
         isolation=isolation,
         images=before.images if before else {},
+        mcp_tools={**(before.mcp_tools if before else {}), **(mcp_tools or {})},
         versions={"python": platform.python_version(), **_versions()},
         git_commit=_git_commit(),
     )
+
+
+def _schemas(identity: Identity | None) -> list[dict[str, Any]]:
+    return identity.tool_schemas if identity else []
+
+
+def _named(schema: dict[str, Any]) -> str:
+    name: str = schema["function"]["name"]
+    return name
 
 
 def _versions() -> dict[str, str]:

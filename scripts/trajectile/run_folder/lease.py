@@ -5,8 +5,8 @@ import fcntl
 import os
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -87,6 +87,23 @@ class Lease:
         temporary = self.path.with_name(f".{self.path.name}.{self.owner.token}")
         temporary.write_bytes(msgspec.json.encode(self.owner))
         temporary.replace(self.path)
+
+
+@asynccontextmanager
+async def kept(lease: Lease) -> AsyncIterator[None]:
+    """Show that the owner lives while something takes its time; a loss is left for the next check to find."""
+
+    async def beat() -> None:
+        with suppress(LeaseLost):
+            while True:
+                await asyncio.sleep(HEARTBEAT_S)
+                lease.beat()
+
+    beating = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        beating.cancel()
 
 
 def read_owner(path: Path) -> Owner | None:

@@ -34,6 +34,8 @@ class RunFolder:
         self.failures = root / "failures.jsonl"
         self.verdict = root / "verdict.json"
         self.card = root / "README.md"
+        self.server_logs = root / "logs" / "model_server"
+        self.served = self.server_logs / "served"
         self._keys = root / "keys"
 
     def batch(self, number: int) -> Path:

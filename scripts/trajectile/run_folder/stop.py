@@ -1,9 +1,9 @@
-"""A fatal stop is said once: a marker that later shards of the same start of a run find."""
+"""Markers that the shards of one start of a run leave each other: a fatal stop, said once; a server that served."""
 
 import msgspec
 
 from trajectile.run_folder.lease import read_owner
-from trajectile.run_folder.paths import RunFolder, write_atomic
+from trajectile.run_folder.paths import RunFolder, replace_file, write_atomic
 
 
 class Stop(msgspec.Struct):
@@ -20,11 +20,10 @@ def invocation(folder: RunFolder) -> str:
 
 
 def mark_stop(folder: RunFolder, message: str) -> bool:
-    """Leave the marker for the shards that are still to come in this start; False where another shard was first."""
-    if stopped(folder):
-        return False
-    write_atomic(folder.stop, msgspec.json.encode(Stop(invocation(folder), message)))
-    return True
+    """Leave the marker for this start of the run, the first reason; False where nobody will read it."""
+    if not stopped(folder):
+        write_atomic(folder.stop, msgspec.json.encode(Stop(invocation(folder), message)))
+    return bool(stopped(folder))
 
 
 def stopped(folder: RunFolder) -> str:
@@ -34,3 +33,15 @@ def stopped(folder: RunFolder) -> str:
     except (FileNotFoundError, msgspec.DecodeError):
         return ""
     return stop.message if stop.invocation and stop.invocation == invocation(folder) else ""
+
+
+def mark_served(folder: RunFolder) -> None:
+    """Leave word that a server which this start of the run started itself has served."""
+    if not has_served(folder):
+        replace_file(folder.served, invocation(folder).encode())
+
+
+def has_served(folder: RunFolder) -> bool:
+    """Whether a server that this start of the run started itself has served; a shard run by hand knows of none."""
+    start = invocation(folder).encode()
+    return bool(start) and folder.served.exists() and folder.served.read_bytes() == start

@@ -2,13 +2,20 @@
 
 from abc import ABC, abstractmethod
 
+from trajectile.configuration.settings import Settings
 from trajectile.rows import PromptRow
+from trajectile.run_folder.paths import RunFolder
 from trajectile.sandbox.base import Sandbox
 from trajectile.sandbox.images import ImageStore
+from trajectile.sandbox.limits import limits_of
+from trajectile.sandbox.reach import binds, network_mode
 
 
 class Backend(ABC):
-    """How the sandboxes of one run are made on this machine. Making one asks nothing of an engine."""
+    """How the sandboxes of one run are made on this machine. Making a backend asks nothing of an engine."""
+
+    def __init__(self, settings: Settings, folder: RunFolder) -> None:
+        self.settings = settings
 
     @abstractmethod
     def describe(self) -> str:
@@ -36,3 +43,29 @@ class Backend(ABC):
 
     def close(self) -> None:  # noqa: B027 (most have nothing)
         """Give back what was opened to make sandboxes."""
+
+
+class ContainerBackend(Backend):
+    """Each prompt runs in a container of the image that its row names."""
+
+    def __init__(self, settings: Settings, folder: RunFolder) -> None:
+        super().__init__(settings, folder)
+        self.run = str(folder.root.absolute())
+        self.network = network_mode(settings.sandbox_network)
+        self.mounts = tuple(binds(settings.sandbox_mounts))
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """What a prompt gets, with its article."""
+
+    def describe(self) -> str:
+        reach = "no network" if self.network == "none" else f"network {self.network}"
+        return f"Commands run in {self.kind} of their own for each prompt: {reach}, {self.held_to()}."
+
+    def held_to(self) -> str:
+        """Say which limits hold."""
+        return str(limits_of(self.settings))
+
+    def image_of(self, row: PromptRow) -> str:
+        return row.image or self.settings.sandbox_image

@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 from trajectile.sandbox.base import ExecResult, OutputBuffer, SandboxDied
 
 T = TypeVar("T")
+KILL_GRACE_S = 10.0
 
 
 class Channels(Protocol):
@@ -47,15 +48,38 @@ C = TypeVar("C", bound=Command)
 
 
 class Runner(ABC, Generic[C]):
-    """Runs commands; the backend says how one begins and how all that it started is killed."""
+    """Runs commands; the backend says how one begins and how all that it started is killed.
+
+    `shell` is what scripts are written for, known once the sandbox has `started`.
+    """
+
+    shell = "bash"
+
+    @abstractmethod
+    async def started(self) -> None:
+        """Wait until commands can be run. PromptError where the sandbox does not come up."""
 
     @abstractmethod
     def begin(self, output: OutputBuffer, *, stdin: bool) -> C:
         """A command that waits for its script. Raises SandboxDied."""
 
     @abstractmethod
+    async def kill(self, command: C) -> None:
+        """Kill all that a command started, and wait until it is gone."""
+
+    @abstractmethod
+    async def close(self, cause: str = "the sandbox was closed") -> None:
+        """End the sandbox and everything in it; later commands fail with `cause`."""
+
     async def end(self, command: C) -> None:
         """Kill all that a command started; where that fails, the whole sandbox."""
+        try:
+            async with asyncio.timeout(KILL_GRACE_S):
+                await self.kill(command)
+        except (SandboxDied, ConnectionError):
+            pass  # the next command will say so
+        except OSError:  # a timeout too
+            await self.close("a command could not be killed")
 
     async def run(
         self,

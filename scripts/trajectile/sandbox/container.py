@@ -1,174 +1,54 @@
-"""A container that one long-lived keeper runs in: start it, run commands through it, end it."""
+"""What all sandboxes that are containers have in common: made, entered, removed, whatever happens meanwhile."""
 
 import asyncio
-import os
-import signal
-import subprocess
-from contextlib import suppress
-from pathlib import Path
+from abc import abstractmethod
+from typing import Any, Generic, TypeVar
 
-from trajectile.errors import PromptError
-from trajectile.sandbox import container_tree
-from trajectile.sandbox.base import OutputBuffer, SandboxDied
-from trajectile.sandbox.command import Runner, break_off
-from trajectile.sandbox.container_command import ContainerCommand
-from trajectile.sandbox.container_keeper import LARGEST_MARK
-from trajectile.sandbox.container_tree import Process, Tree
-from trajectile.sandbox.output import to_text
+from trajectile.sandbox.base import SandboxDied
+from trajectile.sandbox.command import Runner
+from trajectile.sandbox.guard import STATE
+from trajectile.sandbox.shell import ShellSandbox
 
-START_TIMEOUT_S = 180.0
-KILL_GRACE_S = 10.0
-CLOSE_GRACE_S = 15.0
-EXIT_GRACE_S = 2.0
-KEEPER_GRACE_S = 1.0
-CAUSE_BYTES = 1500
-LINE_BYTES = 1 << 16
+Made = TypeVar("Made")
 
 
-class Container(Runner[ContainerCommand]):
-    """`launch` runs a keeper, whose shared folder is `folder`/shared; `folder`/log takes what goes to stderr."""
+class ContainerSandbox(ShellSandbox, Generic[Made]):
+    """Backends say how a container is made, entered and removed; `close` removes also what a cancelled start made."""
 
-    def __init__(self, launch: list[str], env: dict[str, str], folder: Path) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._folder = folder
-        self.shell = "sh"
-        self._lowest = self._mark = 0
-        self._cause = ""
-        self._said = b""
-        self._commands: dict[str, ContainerCommand] = {}
-        self._ready: asyncio.Future[None] = self._loop.create_future()
-        self._first: Process | None = None
-        self._mourning: asyncio.Task[None] | None = None
-        self._shared = os.open(folder / "shared", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        heard, self._control = os.pipe()
-        self._status, told = os.pipe()
+    state_dir = STATE
+    _making: "asyncio.Future[Made] | None" = None
+    _container: Runner[Any] | None = None
+
+    async def start(self) -> None:
+        self._making = asyncio.ensure_future(self._make())
+        self._container = await self._enter(await asyncio.shield(self._making))
+        await self._container.started()
+        self.shell = self._container.shell
+
+    @abstractmethod
+    async def _make(self) -> Made:
+        """Make the container; once begun, this comes to its end."""
+
+    @abstractmethod
+    async def _enter(self, made: Made) -> Runner[Any]:
+        """Return what runs commands in the container, about to start."""
+
+    @abstractmethod
+    async def _remove(self, made: Made) -> None:
+        """Remove the container; never raises for one that is gone."""
+
+    def runner(self) -> Runner[Any]:
+        if self._container is None:
+            raise SandboxDied("the sandbox is not started, or closed")
+        return self._container
+
+    async def close(self) -> None:
+        making, self._making = self._making, None
         try:
-            with (folder / "log").open("wb") as log:
-                self._process = subprocess.Popen(launch, env=env, cwd=folder, stdin=heard, stdout=told, stderr=log)
+            if self._container is not None:
+                await self._container.close()
         finally:
-            os.close(heard)
-            os.close(told)
-        self._tree = Tree(self._process.pid)
-        for descriptor in (self._control, self._status):
-            os.set_blocking(descriptor, False)
-        self._loop.add_reader(self._status, self._hear)
-
-    async def started(self) -> None:
-        """Wait for the keeper. PromptError with what the engine said where it does not come."""
-        try:
-            async with asyncio.timeout(START_TIMEOUT_S):
-                await self._ready
-            self._first = self._tree.locate()
-            (self._folder / "first").write_text(f"{self._first.pid} {self._first.started}")
-        except (TimeoutError, SandboxDied, ProcessLookupError) as error:
-            cause = str(error) or f"the container did not start within {START_TIMEOUT_S:.0f} s"
-            raise PromptError("sandbox_start", cause) from error
-
-    def begin(self, output: OutputBuffer, *, stdin: bool) -> ContainerCommand:
-        if self._cause:
-            raise SandboxDied(self._cause)
-        try:
-            command = ContainerCommand(self._shared, self._control, self._next_mark(), output, stdin=stdin)
-        except OSError as error:
-            raise SandboxDied(f"a command could not be started: {error.strerror or error}") from error
-        self._commands[command.name] = command
-        command.pipes.ended.add_done_callback(lambda _: self._loop.call_later(KEEPER_GRACE_S, self._doubt, command))
-        command.gone.add_done_callback(lambda _: self._commands.pop(command.name, None))
-        return command
-
-    def _hear(self) -> None:
-        with suppress(BlockingIOError):
-            said = os.read(self._status, LINE_BYTES)
-            if not said:
-                self._loop.remove_reader(self._status)
-                self._mourning = asyncio.ensure_future(self._mourn())
-            *lines, self._said = (self._said + said).split(b"\n")
-            self._said = self._said[-LINE_BYTES:]
-            for line in lines:
-                self._take(line.decode(errors="replace"))
-
-    def _next_mark(self) -> int:
-        """A mark that nothing bears that may still print."""
-        borne = {command.mark for command in self._commands.values()}
-        while True:
-            self._mark = self._mark + 1 if self._mark < LARGEST_MARK else self._lowest + 1
-            if self._mark not in borne:
-                return self._mark
-
-    def _take(self, line: str) -> None:
-        """Commands can write to the keeper's output as well: what makes no sense is passed over."""
-        match line.split():
-            case ["ready", shell, mark] if mark.removeprefix("-").isdecimal() and not self._ready.done():
-                self.shell, self._lowest, self._mark = shell, int(mark), int(mark)
-                self._ready.set_result(None)
-            case [("begin" | "exit") as word, name, number] if name in self._commands and number.isdecimal():
-                self._commands[name].hear(word, int(number))
-
-    def _doubt(self, command: ContainerCommand) -> None:
-        """Nothing can print any more: a shell that is gone without a word of its keeper was killed with it."""
-        if command.began.done() and not command.status.done() and not self._tree.marked(command.mark):
-            command.hear("exit", 128 + signal.SIGKILL)
-
-    async def end(self, command: ContainerCommand) -> None:
-        try:
-            async with asyncio.timeout(KILL_GRACE_S):
-                await asyncio.shield(command.began)
-                await self._tree.end(command.mark)
-        except (TimeoutError, PermissionError):
-            await self.close("a command could not be killed")
-        except SandboxDied:
-            pass  # the next command will say so
-        command.pipes.finish_output()
-        command.close()
-
-    async def _mourn(self) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(EXIT_GRACE_S):
-                await self._exited()
-        self._break_off(self._cause or self._find_cause())
-
-    def _find_cause(self) -> str:
-        said = to_text((self._folder / "log").read_bytes()[-CAUSE_BYTES:]).strip()
-        status = f"status {self._process.returncode}"
-        if self._first:
-            said = f"killed, for lack of memory or from outside ({status}) {said}".strip()
-        return f"the container ended: {said or status}"
-
-    def _break_off(self, cause: str) -> None:
-        self._cause = cause
-        break_off(self._ready, cause)
-        for command in list(self._commands.values()):
-            command.fail(cause)
-            command.close()
-
-    async def close(self, cause: str = "the sandbox was closed") -> None:
-        """End the container and everything in it; returns when they are gone."""
-        if self._control < 0:
-            return
-        self._break_off(self._cause or cause)
-        self._loop.remove_reader(self._status)
-        if self._mourning:
-            self._mourning.cancel()
-        for descriptor in (self._control, self._status, self._shared):
-            os.close(descriptor)
-        self._control = -1
-        if self._first:
-            container_tree.kill(self._first)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_GRACE_S):
-                await self._exited()
-        self._process.kill()
-        await self._exited()
-
-    async def _exited(self) -> None:
-        pause = 0.001
-        while self._process.poll() is None:
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, 0.05)
-
-
-def end_left(folder: Path) -> None:
-    """End what runs in the container of `folder`, whose owner is dead."""
-    with suppress(OSError, ValueError):
-        pid, started = (folder / "first").read_text().split()
-        container_tree.kill(Process(int(pid), started))
+            if making is not None:
+                await asyncio.wait([making])
+                if making.exception() is None:
+                    await self._remove(making.result())

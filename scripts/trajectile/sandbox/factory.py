@@ -8,10 +8,10 @@ from trajectile.sandbox.backend import Backend
 
 # Loaded when asked for: each brings libraries that the others do not need.
 BACKENDS = {
-    "local": "trajectile.sandbox.local_backend:LocalBackend",
-    "docker": "trajectile.sandbox.docker_backend:DockerBackend",
-    "singularity": "trajectile.sandbox.singularity_backend:SingularityBackend",
-    "modal": "trajectile.sandbox.modal_backend:ModalBackend",
+    "local": "trajectile.sandbox.local.backend:LocalBackend",
+    "docker": "trajectile.sandbox.docker.backend:DockerBackend",
+    "singularity": "trajectile.sandbox.singularity.backend:SingularityBackend",
+    "modal": "trajectile.sandbox.modal.backend:ModalBackend",
 }
 
 

@@ -1,14 +1,10 @@
 """The programs that run inside a container: its first process, and what stands around each command.
 
 They are written for any POSIX shell and use nothing that an image may lack but `mkdir` and `cat`.
-
-A command is told by its mark, a value of oom_score_adj of its own: whatever it starts inherits that, through double
-forks, new sessions and cleared environments, and raising it takes no right. It also makes the kernel choose commands
-and not the guard when memory runs out.
+marks.py says how they know a command.
 """
 
 STATE = "/run/sandbox"
-LARGEST_MARK = 1000
 SAYS_READY, SAYS_KILLED, SAYS_NO_FOLDER = "ready", "killed", "nofolder"
 
 # Argument: the folder that commands begin in. Says `ready SHELL SETSID MARK` (the mark of what bears none), then takes

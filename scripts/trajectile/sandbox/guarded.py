@@ -7,12 +7,12 @@ from contextlib import suppress
 from trajectile.errors import PromptError
 from trajectile.sandbox.base import OutputBuffer, SandboxDied
 from trajectile.sandbox.command import Runner, break_off, settle
-from trajectile.sandbox.guard import LARGEST_MARK, SAYS_KILLED, SAYS_NO_FOLDER, SAYS_READY, launch
+from trajectile.sandbox.guard import SAYS_KILLED, SAYS_NO_FOLDER, SAYS_READY, launch
 from trajectile.sandbox.guarded_command import GuardedCommand
+from trajectile.sandbox.marks import Marks
 from trajectile.sandbox.streams import ProcessStream
 
 START_TIMEOUT_S = 60.0
-KILL_GRACE_S = 10.0
 # How long the end of a container may come after that of a command in it, and its cause after its end.
 LOSS_GRACE_S = 1.0
 CAUSE_GRACE_S = 10.0
@@ -28,7 +28,7 @@ class GuardedContainer(Runner[GuardedCommand]):
         self.shell = "sh"
         self._stream, self._folder = stream, folder
         self._setsid = ""
-        self._lowest = self._mark = 0
+        self._marks = Marks()
         self._cause = self._said = ""
         self._ready: asyncio.Future[None] = loop.create_future()
         self._cut: asyncio.Future[None] = loop.create_future()
@@ -51,7 +51,7 @@ class GuardedContainer(Runner[GuardedCommand]):
     def begin(self, output: OutputBuffer, *, stdin: bool) -> GuardedCommand:
         if self._lost.done():
             raise SandboxDied(self._cause)
-        command = GuardedCommand(self._next_mark(), output, self._open, stdin=stdin)
+        command = GuardedCommand(self._marks.next(self._commands), output, self._open, stdin=stdin)
         self._commands[command.mark] = command
         command.pipes.ended.add_done_callback(lambda _: self._over(command))
         return command
@@ -60,13 +60,6 @@ class GuardedContainer(Runner[GuardedCommand]):
         task = asyncio.ensure_future(self._finish(command))
         self._finishing.add(task)
         task.add_done_callback(self._finishing.discard)
-
-    def _next_mark(self) -> int:
-        """Return a mark that no command bears that still prints."""
-        while True:
-            self._mark = self._mark + 1 if self._mark < LARGEST_MARK else self._lowest + 1
-            if self._mark not in self._commands:
-                return self._mark
 
     async def _open(self, command: GuardedCommand, script: bytes) -> ProcessStream:
         text = launch(setsid=self._setsid, shell=self.shell, stdin=command.stdin)
@@ -104,23 +97,14 @@ class GuardedContainer(Runner[GuardedCommand]):
         except Exception as error:
             command.fail(str(error))
 
-    async def end(self, command: GuardedCommand) -> None:
-        try:
-            async with asyncio.timeout(KILL_GRACE_S):
-                await asyncio.wait([command.begun, command.pipes.ended], return_when=asyncio.FIRST_COMPLETED)
-                await self._kill(command.mark)
-                await asyncio.shield(command.pipes.ended)
-        except TimeoutError:
-            await self.close("a command could not be killed")
-        except (SandboxDied, ConnectionError):
-            pass  # the next command will say so
-
-    async def _kill(self, mark: int) -> None:
+    async def kill(self, command: GuardedCommand) -> None:
+        await asyncio.wait([command.begun, command.pipes.ended], return_when=asyncio.FIRST_COMPLETED)
         if self._lost.done():
             raise SandboxDied(self._cause)
-        self._kills[str(mark)] = killed = asyncio.get_running_loop().create_future()
-        await self._stream.write(f"{mark}\n".encode())
+        self._kills[str(command.mark)] = killed = asyncio.get_running_loop().create_future()
+        await self._stream.write(f"{command.mark}\n".encode())
         await killed
+        await asyncio.shield(command.pipes.ended)
 
     async def _listen(self) -> None:
         rest = b""
@@ -136,7 +120,7 @@ class GuardedContainer(Runner[GuardedCommand]):
         match line.split():
             case [word, shell, setsid, mark] if word == SAYS_READY and not self._ready.done():
                 self.shell, self._setsid = shell, setsid.removeprefix("-")
-                self._lowest = self._mark = int(mark)
+                self._marks.begin_above(int(mark))
                 settle(self._ready, None)
             case [word, mark] if word == SAYS_KILLED and mark in self._kills:
                 settle(self._kills.pop(mark), None)

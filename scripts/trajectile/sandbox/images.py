@@ -15,7 +15,7 @@ import msgspec
 
 from trajectile.errors import PromptError
 from trajectile.model.local.catalogue import cache_folder
-from trajectile.model.local.locks import file_lock
+from trajectile.model.serving.locks import file_lock
 from trajectile.run_folder.paths import replace_file
 
 FETCHES_AT_ONCE = 3

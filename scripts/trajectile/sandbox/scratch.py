@@ -2,29 +2,18 @@
 
 import contextlib
 import itertools
-import os
 import shutil
-import socket
 import subprocess
 from pathlib import Path
+
+from trajectile.sandbox.ownership import Owner, this_process
 
 _numbers = itertools.count()
 
 
-def start_time(pid: int) -> str:
-    """When a process started, as a word to compare (clock ticks since boot on Linux); empty when there is none."""
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19].decode()
-    if Path("/proc/self/stat").exists():
-        return ""
-    shown = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return "".join(filter(str.isalnum, shown.stdout))
-
-
 def unused(parent: Path) -> Path:
     """The path of a new folder in `parent`, named after this host and process."""
-    pid = os.getpid()
-    return parent.absolute() / f"{socket.gethostname()}-{pid}-{start_time(pid)}-{next(_numbers)}"
+    return parent.absolute() / "-".join([*this_process(), str(next(_numbers))])
 
 
 def remove(folder: Path) -> None:
@@ -50,7 +39,5 @@ def dead(parent: Path) -> list[Path]:
 
 
 def _is_dead(name: str) -> bool:
-    host, *owner = name.rsplit("-", 3)
-    if host != socket.gethostname() or len(owner) != 3 or not owner[0].isdigit():
-        return False
-    return start_time(int(owner[0])) != owner[1]
+    words = name.rsplit("-", 3)
+    return len(words) == 4 and Owner(*words[:3]).is_dead

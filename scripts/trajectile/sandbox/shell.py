@@ -1,13 +1,15 @@
-"""A sandbox in which everything is a shell script: backends supply `run_script`, this class the rest."""
+"""A sandbox in which everything is a shell script: backends supply the runner of scripts, this class the rest."""
 
 import asyncio
 import errno
 import os
 import shlex
 from abc import abstractmethod
+from typing import Any
 
 from trajectile.sandbox import posix_wrap
 from trajectile.sandbox.base import ExecResult, OutputBuffer, Sandbox
+from trajectile.sandbox.command import Runner
 from trajectile.sandbox.output import HeadTail, Whole
 
 READ_LIMIT_BYTES = 64 << 20
@@ -94,6 +96,9 @@ class ShellSandbox(Sandbox):
     output_limit: int
 
     @abstractmethod
+    def runner(self) -> Runner[Any]:
+        """Return what runs the scripts. SandboxDied where the sandbox is not started, or closed."""
+
     async def run_script(
         self,
         script: str,
@@ -103,6 +108,7 @@ class ShellSandbox(Sandbox):
         stdin: "asyncio.Queue[bytes | None] | None",
     ) -> ExecResult:
         """Run a script that is no longer than `argument_limit` bytes, as `exec` promises."""
+        return await self.runner().run(script, timeout_s=timeout_s, output=output, stdin=stdin)
 
     async def exec(
         self,

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import shutil
+import time
 from collections import Counter, deque
 from collections.abc import Iterable
 from contextlib import suppress
@@ -19,9 +20,14 @@ from trajectile.run_folder.journal import Appender, Failure, encode
 from trajectile.run_folder.lease import HEARTBEAT_S, Lease, LeaseLost
 from trajectile.run_folder.paths import RunFolder
 from trajectile.shard.tally import Tally
+from trajectile.shard.walltime import Walltime
 
 DISK_RESERVE_BYTES = 16 << 20
 FIRST_BEAT_S = 1.0
+OUT_OF_TIME = (
+    "the time of this job is over; what is finished is kept, and the next attempt goes on from there. Jobs get more "
+    "time by --set-resources run_batch:runtime=MINUTES"
+)
 log = logging.getLogger(__name__)
 
 
@@ -37,13 +43,20 @@ class ShardRun:
     """Runs prompts of one shard, appending to its journal and ledger while its lease holds."""
 
     def __init__(
-        self, folder: RunFolder, number: int, shared: EpisodeSettings, lease: Lease, earlier: Counter[Id]
+        self,
+        folder: RunFolder,
+        number: int,
+        shared: EpisodeSettings,
+        lease: Lease,
+        earlier: Counter[Id],
+        walltime: Walltime | None = None,
     ) -> None:
         self.folder = folder
         self.shared = shared
         self.lease = lease
         self.number = number
         self.earlier = earlier
+        self.walltime = walltime
         self.finished = self.failed = 0
         self._in_a_row = 0
         self._said: set[str] = set()
@@ -76,7 +89,10 @@ class ShardRun:
         together = asyncio.gather(*workers)
         both: set[asyncio.Future[Any]] = {together, heartbeat}
         try:
-            done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            give_up = self.walltime and max(0.0, self.walltime.give_up - time.time())
+            done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED, timeout=give_up)
+            if not done:
+                raise Stopped(OUT_OF_TIME)
             for task in done:
                 task.result()
         finally:
@@ -92,6 +108,8 @@ class ShardRun:
         free = shutil.disk_usage(self.folder.root).free
         if free < DISK_RESERVE_BYTES:
             self._stop = f"the disk of {self.folder.root} has {free >> 20} MB left; free some space and run again"
+        if self.walltime and time.time() >= self.walltime.last_start:
+            self._stop = OUT_OF_TIME
         self._overspent = self._tally.overspent()
         self._stop = self._stop or self._overspent
         return bool(self._stop)
@@ -122,6 +140,8 @@ class ShardRun:
         self.lease.check()
         await self._journal.append(line)
         self.finished += 1
+        if self.finished == 1:
+            self._tally.bear_fruit()
         self._in_a_row = 0
         self._tally.add(trajectory)
         log.info("prompt %d: %s after %d calls", trajectory.prompt_index, trajectory.end_reason, trajectory.api_calls)

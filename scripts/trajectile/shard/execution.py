@@ -25,17 +25,23 @@ from trajectile.run_folder.checkpoint import update_checkpoint
 from trajectile.run_folder.identity import Identity, read_identity
 from trajectile.run_folder.ids import Id, make_id
 from trajectile.run_folder.journal import FAILURE, records
-from trajectile.run_folder.lease import Lease, LeaseLost, living_owner
+from trajectile.run_folder.lease import Lease, LeaseLost, kept, living_owner
 from trajectile.run_folder.paths import RunFolder
-from trajectile.run_folder.stop import mark_stop, stopped
+from trajectile.run_folder.stop import invocation, mark_stop, stopped
+from trajectile.run_folder.times import read_times
 from trajectile.sandbox.factory import make_backend
 from trajectile.shard.engine import Overspent, ShardRun, Stopped
+from trajectile.shard.walltime import walltime
 from trajectile.tools.distributions import Distribution
 from trajectile.tools.registry import load_toolsets
 from trajectile.tools.tool import States
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-STOPPED_BEFORE = "another shard found that nothing can be run now, and said why"
+FRUITLESS_ATTEMPTS = 2
+FRUITLESS = (
+    f"the last {FRUITLESS_ATTEMPTS} attempts at this shard finished no prompt, so this start of the run makes no more. "
+    "What ended them is in their logs, which were shown when they failed; the next start tries again"
+)
 log = logging.getLogger(__name__)
 
 
@@ -73,10 +79,15 @@ class Execution:
                 self.lease.release()
 
     def _stopped(self, error: Exception) -> int:
-        if isinstance(error, FatalError | Overspent) and not mark_stop(self.folder, str(error)):
-            error = Stopped(STOPPED_BEFORE)
+        fatal = isinstance(error, FatalError | Overspent)
+        if fatal and mark_stop(self.folder, str(error)):
+            error = self._said_elsewhere()
         log.error("stopped: %s", error)
         return 1
+
+    def _said_elsewhere(self) -> Stopped:
+        """The start of the run says the reason as its last words: Snakemake shows the logs of all that failed."""
+        return Stopped(f"nothing can be run now; the last lines of the run say why, and {self.folder.stop} does")
 
     async def _run_owed(self) -> None:
         if is_complete(self.folder, self.number):
@@ -85,7 +96,9 @@ class Execution:
         rows = rows_to_run(self.folder, self.number, withdrawn)
         if rows:
             if stopped(self.folder):
-                raise Stopped(STOPPED_BEFORE)
+                raise self._said_elsewhere()
+            if read_times(self.folder.times(self.number)).fruitless_in(invocation(self.folder)) >= FRUITLESS_ATTEMPTS:
+                raise Stopped(FRUITLESS)
             await self._run(rows)
         indices = write_batch(self.folder, self.number)
         _ignore_signals()
@@ -99,9 +112,10 @@ class Execution:
     async def _run(self, rows: list[PromptRow]) -> None:
         if left := await asyncio.to_thread(self.backend.reap):
             log.info("removed what dead owners left: %d sandboxes", left)
-        async with model_settings(self.settings) as model:
+        async with kept(self.lease), model_settings(self.settings, self.folder) as model:
             client = ModelClient(model, on_wait=log_wait)
-            shard = ShardRun(self.folder, self.number, self._shared(client), self.lease, self._earlier())
+            shared, limits = self._shared(client), await asyncio.to_thread(walltime, self.settings.walltime_margin)
+            shard = ShardRun(self.folder, self.number, shared, self.lease, self._earlier(), limits)
             log.info(
                 "shard %d: %s to run, up to %d at once. %s",
                 self.number,
@@ -126,7 +140,7 @@ class Execution:
             prefill=load_prefill(self.settings.prefill_messages_file),
             model=client,
             open_sandbox=self.backend.open,
-            toolsets=load_toolsets(self.settings),
+            toolsets=load_toolsets(self.settings, self.identity.mcp_tools),
             states=self.states,
         )
 

@@ -6,6 +6,7 @@ from trajectile.rows import Trajectory, Usage
 from trajectile.run_folder.journal import TRAJECTORY, records
 from trajectile.run_folder.paths import RunFolder
 from trajectile.run_folder.spending import Purse
+from trajectile.run_folder.stop import invocation
 from trajectile.run_folder.times import Clock
 
 
@@ -18,7 +19,7 @@ class Tally:
         self._model, self._states = shared.model, shared.states
         self._tools = frozenset(shared.tool_names)
         self._required = reasoning_is_required(settings.require_reasoning, settings.reasons_not)
-        self._clock = Clock(folder.times(number))
+        self._clock = Clock(folder.times(number), invocation(folder))
         self._discarded, rows = 0, Usage()
         for row in records(folder.journal(number), TRAJECTORY):
             self.add(row)
@@ -31,6 +32,11 @@ class Tally:
     def add(self, row: Trajectory) -> None:
         """Count a finished row."""
         self._discarded += any(reasons_against(row, self._tools, require_reasoning=self._required))
+
+    def bear_fruit(self) -> None:
+        """Write down at once that this attempt finished a prompt."""
+        self._clock.state.fruitless = 0
+        self.beat()
 
     def beat(self) -> None:
         """Write the counts and the time down."""

@@ -1,7 +1,7 @@
 """Toolset distributions: which toolsets a prompt is offered, drawn by chance and the same on every machine."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,23 +33,27 @@ class Distribution:
     purpose: str = ""
 
 
-def load(path: Path) -> dict[str, Distribution]:
-    """The distributions of a YAML file, by name; UserError with the line for what is wrong in it."""
+def load(path: Path, toolsets: Iterable[str] = ()) -> dict[str, Distribution]:
+    """The distributions of a YAML file, by name; UserError with the line for what is wrong in it.
+
+    They may name KNOWN_TOOLSETS, MCP servers and `toolsets`.
+    """
+    known = tuple(dict.fromkeys((*KNOWN_TOOLSETS, *toolsets)))
     try:
         root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise UserError(f"{path}: {error}") from error
-    return {name.value: _distribution(path, name.value, body) for name, body in _items(path, root)}
+    return {name.value: _distribution(path, name.value, body, known) for name, body in _items(path, root)}
 
 
-def _distribution(path: Path, name: str, body: yaml.Node) -> Distribution:
+def _distribution(path: Path, name: str, body: yaml.Node, toolsets: Collection[str]) -> Distribution:
     chances: dict[str, float] = {}
     purpose = ""
     for key, value in _items(path, body):
         if key.value == "for":
             purpose = str(value.value)
-        elif not is_known(key.value):
-            known = ", ".join((*KNOWN_TOOLSETS, f"{MCP_PREFIX}<name>"))
+        elif not is_known(key.value, toolsets):
+            known = ", ".join(dict.fromkeys((*toolsets, f"{MCP_PREFIX}<name>")))
             raise _refused(path, key, f"{name}: unknown toolset {key.value!r}, known are {known}")
         else:
             chances[key.value] = _chance(path, value, f"{name}: {key.value}")
@@ -80,8 +84,8 @@ def _refused(path: Path, node: yaml.Node | None, message: str) -> UserError:
     return UserError(f"{path}, line {line}: {message}")
 
 
-def is_known(toolset: str) -> bool:
-    return toolset in KNOWN_TOOLSETS or (toolset.startswith(MCP_PREFIX) and toolset != MCP_PREFIX)
+def is_known(toolset: str, toolsets: Collection[str]) -> bool:
+    return toolset in toolsets or (toolset.startswith(MCP_PREFIX) and toolset != MCP_PREFIX)
 
 
 def choose(distributions: dict[str, Distribution], name: str) -> Distribution:

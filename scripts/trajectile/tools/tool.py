@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar, cast
 import msgspec
 
 from trajectile.configuration.settings import Settings
+from trajectile.model.settings import ModelSettings
 from trajectile.rows import Usage
 from trajectile.sandbox.base import Sandbox
 
@@ -46,14 +47,18 @@ class States:
 class ToolContext:
     """What a call works with: its prompt's sandbox and offered tools, the run's settings, and what tools keep.
 
-    `own` lasts for the prompt, `shared` for the process and all its prompts (a browser, connections).
+    `model` is how the run's own model is asked, key included.
+    `own` lasts for the prompt, `shared` for the process and all its prompts (a browser, connections). `inner_calls`
+    are the calls that tools made of other tools, by name and success; tool_stats count them with the model's own.
     """
 
     sandbox: Sandbox
     settings: Settings
+    model: ModelSettings
     tools: Mapping[str, "Tool"] = field(default_factory=dict)
     shared: States = field(default_factory=States)
     own: States = field(default_factory=States)
+    inner_calls: list[tuple[str, bool]] = field(default_factory=list)
 
     def spend(self, usage: Usage) -> None:
         """Count what a tool's model call cost, for the row and for the run's limits."""

@@ -38,7 +38,10 @@ def invalid(message: str, code: str | None = None, param: str | None = None) -> 
 
 
 class Front:
-    """Answers for one model; `engine` is the engine's base address, `engine_key` its key."""
+    """Answers for one model; `engine` is the engine's base address, `engine_key` its key.
+
+    Without an `api_key` it answers everybody.
+    """
 
     def __init__(self, model: str, api_key: str, engine: str, engine_key: str) -> None:
         self.model = model
@@ -68,7 +71,7 @@ class Front:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         expected = f"Bearer {self.api_key}".encode()
-        if not hmac.compare_digest(request.headers.get("Authorization", "").encode(), expected):
+        if self.api_key and not hmac.compare_digest(request.headers.get("Authorization", "").encode(), expected):
             return error_response(401, "wrong or missing API key", "authentication_error", "invalid_api_key")
         try:
             return await handler(request)

@@ -6,7 +6,6 @@ import os
 import secrets
 import signal
 import sys
-import time
 from pathlib import Path
 
 import click
@@ -14,11 +13,10 @@ from aiohttp import web
 
 from trajectile.model.local.engine import start_engine
 from trajectile.model.local.front import Front
-from trajectile.model.local.locks import try_lock
-from trajectile.model.local.servers import Endpoint, ServerFolder
+from trajectile.model.serving.attendance import SWEEP_S, Attendance
+from trajectile.model.serving.folder import Endpoint, ServerFolder
 
 LOOPBACK = "127.0.0.1"
-SWEEP_S = 0.5
 
 log = logging.getLogger(__name__)
 
@@ -64,19 +62,11 @@ async def serve(front: Front, folder: ServerFolder, idle_s: float) -> None:
 
 
 async def _until_deserted(folder: ServerFolder, idle_s: float, stop: asyncio.Event) -> None:
-    last_seen = time.monotonic()
+    attendance = Attendance(folder, idle_s)
     while not stop.is_set():
-        held = try_lock(folder.starting_lock)
-        try:
-            if held is None or folder.has_users():
-                last_seen = time.monotonic()
-            elif time.monotonic() - last_seen >= idle_s:
-                folder.state.unlink(missing_ok=True)
-                log.info("no user left")
-                return
-        finally:
-            if held is not None:
-                os.close(held)
+        if attendance.is_over():
+            log.info("no user left")
+            return
         await _sleep(stop, SWEEP_S)
     log.info("stopped by a signal")
 

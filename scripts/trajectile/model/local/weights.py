@@ -11,8 +11,8 @@ from pathlib import Path
 
 from trajectile.errors import UserError
 from trajectile.model.local.catalogue import Entry, cache_folder, resolve
-from trajectile.model.local.locks import file_lock
 from trajectile.model.local.origins import OriginError, Progress, from_url, from_wheel
+from trajectile.model.serving.locks import file_lock
 
 
 def require_engine() -> None:

@@ -1,24 +1,13 @@
 """Tool `write_file`."""
 
-import posixpath
-
-from trajectile.sandbox.shell import quote_path
+from trajectile.tools.saving import save
 from trajectile.tools.tool import Arguments, Tool, ToolContext, parameters
-
-FILE_TIMEOUT_S = 60.0
 
 
 async def write_file(context: ToolContext, arguments: Arguments) -> str:
     """Result: how much was written where; missing folders are made."""
     path, data = arguments["path"], arguments["content"].encode("utf-8")
-    try:
-        await context.sandbox.write_file(path, data)
-    except FileNotFoundError:
-        folder = posixpath.dirname(path)
-        await context.sandbox.exec(
-            f"command -p mkdir -p -- {quote_path(folder)}", timeout_s=FILE_TIMEOUT_S, persist=False
-        )
-        await context.sandbox.write_file(path, data)
+    await save(context.sandbox, path, data)
     return f"Wrote {len(data)} bytes to {path}"
 
 

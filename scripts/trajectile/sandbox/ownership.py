@@ -1,0 +1,56 @@
+"""Who owns a sandbox, in words that tell a living owner from one that was killed."""
+
+import os
+import socket
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from trajectile.rows import PromptRow
+
+RUN, PROMPT = "run", "prompt"
+
+
+class Owner(NamedTuple):
+    """A process that cannot be mistaken for a later one with the same number; `started` as start_time has it."""
+
+    host: str
+    pid: str
+    started: str
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the process ran on this host and is no more."""
+        here = self.host == socket.gethostname() and self.pid.isdecimal()
+        return here and start_time(int(self.pid)) != self.started
+
+
+def this_process() -> Owner:
+    pid = os.getpid()
+    return Owner(socket.gethostname(), str(pid), start_time(pid))
+
+
+def start_time(pid: int) -> str:
+    """When a process started, as a word to compare (clock ticks since boot on Linux); empty when there is none."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19].decode()
+    if Path("/proc/self/stat").exists():
+        return ""
+    shown = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return "".join(filter(str.isalnum, shown.stdout))
+
+
+def tags(run: str, row: PromptRow) -> dict[str, str]:
+    """Return what to write on a prompt's sandbox; `run` is the absolute path of the run folder."""
+    return {RUN: run, PROMPT: f"{row.prompt_key}.{row.ordinal}", **this_process()._asdict()}
+
+
+def tags_here(run: str) -> dict[str, str]:
+    """Return the tags that all sandboxes of a run share that were made on this host."""
+    return {RUN: run, "host": socket.gethostname()}
+
+
+def owner_of(written: Mapping[str, str]) -> Owner:
+    return Owner(*(written.get(name, "") for name in Owner._fields))

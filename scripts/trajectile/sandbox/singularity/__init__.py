@@ -1,0 +1,1 @@
+"""Sandboxes in containers of apptainer or singularity, which this process starts."""

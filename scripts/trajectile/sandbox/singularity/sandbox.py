@@ -1,0 +1,70 @@
+"""A sandbox in an apptainer or singularity container, which lives as long as the prompt and no longer."""
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+
+from trajectile.sandbox import scratch
+from trajectile.sandbox.container import ContainerSandbox
+from trajectile.sandbox.images import Images
+from trajectile.sandbox.limits import Limits
+from trajectile.sandbox.singularity import apptainer, container
+from trajectile.sandbox.singularity.apptainer import Options
+from trajectile.sandbox.singularity.container import Container
+
+
+class SingularitySandbox(ContainerSandbox[Path]):
+    """A container of `image`, what it writes in a new folder under `scratch_parent`.
+
+    `image` is the path of a SIF file or of an image folder, or with `images` what these make one of. `cwd` is a folder
+    in the container, made if need be, the home folder where it is empty. `memory` as in `4g`, `mounts` as in
+    `/here:/there:ro`. `start` raises FatalError without an engine, PromptError with the engine's message where the
+    image cannot be had or the container cannot start.
+    """
+
+    def __init__(
+        self,
+        scratch_parent: Path,
+        image: str,
+        *,
+        cwd: str = "",
+        output_limit: int,
+        network: str = "none",
+        memory: str | None = None,
+        cpus: float | None = None,
+        pids: int | None = None,
+        mounts: Iterable[str] = (),
+        read_only: bool = False,
+        images: Images | None = None,
+    ) -> None:
+        self.output_limit = output_limit
+        self.image = image
+        self._parent, self._cwd, self._images = scratch_parent, cwd, images
+        self._options = Options(network, Limits(memory, cpus, pids), tuple(mounts), read_only)
+
+    async def start(self) -> None:
+        self._path = self.image
+        if self._images is not None:
+            self._path, self.image_digest = await self._images.ensure(self.image, lambda _: None)
+        await super().start()
+
+    async def _make(self) -> Path:
+        folder = scratch.unused(self._parent)
+        folder.mkdir(parents=True)
+        return folder
+
+    async def _enter(self, made: Path) -> Container:
+        launch = apptainer.launch(self._path, made, self._cwd, self._options)
+        return Container(launch, apptainer.environment(), made)
+
+    async def _remove(self, made: Path) -> None:
+        await asyncio.to_thread(scratch.remove, made)
+
+
+def reap(parent: Path) -> int:
+    """End the containers of `parent` whose owner ran on this host and is dead, and remove their folders; how many."""
+    folders = scratch.dead(parent)
+    for folder in folders:
+        container.end_left(folder)
+        scratch.remove(folder)
+    return len(folders)

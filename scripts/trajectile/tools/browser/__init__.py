@@ -1,0 +1,1 @@
+"""Toolset `browser`: a real Chromium, seen as an accessibility tree whose elements have references."""

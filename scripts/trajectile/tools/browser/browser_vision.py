@@ -1,0 +1,57 @@
+"""Tool `browser_vision`."""
+
+from typing import TYPE_CHECKING
+
+from trajectile.configuration.settings import Settings
+from trajectile.tools import models, roles
+from trajectile.tools.browser.acting import Result, act
+from trajectile.tools.browser.finding import requirement as lacks_browser
+from trajectile.tools.browser.labels import labelled
+from trajectile.tools.browser.session import Session
+from trajectile.tools.browser.shortening import shorten
+from trajectile.tools.saving import FileNames, save
+from trajectile.tools.tool import Arguments, Tool, ToolContext, parameters
+from trajectile.tools.web.fitting import fitted
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+
+async def browser_vision(context: ToolContext, arguments: Arguments) -> str:
+    """Result: JSON with the answer of the vision model, and where in the sandbox the screenshot is."""
+    taken: list[bytes] = []
+
+    async def take(session: Session, page: "Page") -> Result:
+        async with labelled(session, page, bool(arguments.get("annotate"))):
+            taken.append(await page.screenshot())
+        return {}
+
+    failure = await act(context, take)
+    if not taken:
+        return failure
+    path = context.own.get(FileNames).next("screenshot", ".png")
+    await save(context.sandbox, path, taken[0])
+    analysis = await models.look(context, taken[0], arguments["question"])
+    return fitted(
+        lambda share: {"success": True, "analysis": shorten(analysis, share), "screenshot_path": path},
+        context.settings.output_limit,
+    )
+
+
+def requirement(settings: Settings) -> str:
+    """What the tool lacks here, "" where nothing."""
+    return lacks_browser(settings) or roles.lacks(settings, "vision", "look at images")
+
+
+TOOL = Tool(
+    "browser_vision",
+    "browser",
+    "Ask a question about how the current page looks; a vision model answers from a screenshot.",
+    parameters(
+        ["question"],
+        question={"type": "string"},
+        annotate={"type": "boolean", "description": "mark elements with their references in the screenshot"},
+    ),
+    browser_vision,
+    requirement,
+)

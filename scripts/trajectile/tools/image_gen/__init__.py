@@ -1,0 +1,1 @@
+"""Toolset `image_gen`: a model that draws."""

@@ -1,0 +1,1 @@
+"""Toolset `todo`: a list that a prompt's agent keeps for itself."""

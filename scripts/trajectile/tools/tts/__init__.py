@@ -1,0 +1,1 @@
+"""Toolset `tts`: text to speech."""

@@ -1,0 +1,1 @@
+"""Toolset `vision`: a model that looks at images."""

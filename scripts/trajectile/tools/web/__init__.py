@@ -1,0 +1,1 @@
+"""Toolset `web`: search the web and read pages."""

@@ -1,0 +1,1 @@
+"""What web_search can ask, a file each."""

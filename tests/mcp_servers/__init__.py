@@ -1,0 +1,1 @@
+"""MCP servers for tests: one of the standard library alone, and one of the SDK over HTTP."""

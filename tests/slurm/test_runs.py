@@ -1,0 +1,34 @@
+"""Whole runs on the cluster: the same results as on one machine, and no planning on a node."""
+
+from pathlib import Path
+
+import pytest
+from faults.evidence import prompt_of
+
+from slurm.cluster import running, wait_for
+from slurm.conftest import Make
+
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
+WITNESS = Path(__file__).parent / "witness"
+
+
+def test_two_runs_side_by_side_make_what_one_machine_makes_and_plan_on_no_node(make: Make) -> None:
+    here, runner, plain = make(12, batch_size=4), make(12, batch_size=6), make(12, batch_size=4)
+    witness = plain.work / "opened.txt"
+    plain.environment |= {"PYTHONPATH": str(WITNESS), "WITNESS_LOG": str(witness)}
+    for run in (runner, plain):
+        run.tag, run.prompts = here.tag, here.prompts
+        run.write(run.prompts)
+    heads = [runner.batch_runner(), plain.snakemake()]
+    wait_for(lambda: running(plain.work), what="a job")
+    plain.write([*plain.prompts[6:], "one more"])  # a run goes on with the rows that it was planned with
+    assert [head.wait(300) for head in heads] == [0, 0], runner.said() + plain.said()
+
+    assert here.snakemake("--cores", "2").wait(300) == 0, here.said()
+    rows = here.comparable()
+    assert [prompt_of(row) for row in rows] == here.prompts and runner.comparable() == rows
+    assert "trajectile: " in runner.said() and "localrule check_run" in plain.said()
+    assert set(here.asked().values()) == {3}, "each of the three runs asked once"
+    opened = witness.read_text().splitlines()
+    assert any(path.endswith("rollout.smk") for path in opened)
+    assert [path for path in opened if path.endswith("prompts.jsonl") or "data/r/" in path] == []
