@@ -54,6 +54,7 @@ def test_the_readme_has_the_rules_as_snakemake_draws_them() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert set(RULES) - STOPS == set(re.findall(r"\w+", picture(drawn))) - {"flowchart", "LR", "all"}
     assert with_picture(text, drawn) == text, rule_picture.__doc__
+    assert text.count("\n") < 160, "what is longer is for docs/"
 
 
 def test_conda_environment_lists_the_dependencies() -> None:

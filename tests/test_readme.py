@@ -19,6 +19,8 @@ MODELS = ["scripted", "anthropic/claude-sonnet-4.6"]
 NOT_RUN = {
     "python3 -m venv .venv && . .venv/bin/activate && pip install -e '.[local]' && snakemake --cores 2": "installs",
     "python3 -m venv .venv && . .venv/bin/activate && pip install -e '.[local,dev]' && pytest": "CI runs it",
+    "pip install -e '.[slurm]'": "installs",
+    "snakemake --workflow-profile slurm --set-resources run_batch:slurm_partition=long": "tests/slurm has a cluster",
 }
 
 

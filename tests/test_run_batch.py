@@ -180,16 +180,18 @@ def test_from_the_batch_files_rename_on_no_signal_changes_the_status(make: Any) 
     assert [id_of(row) for row in job.rows()] == [id_of(row) for row in rows] and job.asked() == {}
 
 
-def test_before_its_walltime_a_shard_ends_in_order_and_the_next_attempt_goes_on(make: Any) -> None:
-    job = make(tasks(30), script={"latency": 0.6}, concurrency=1)
-    job.environment["SLURM_JOB_END_TIME"] = str(time.time() + 10)
-    assert job.run() == 1
+def test_before_its_walltime_a_shard_ends_in_order_and_the_next_attempt_goes_on(
+    make: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = make(tasks(30), script={"latency": 0.3}, concurrency=1)
+    monkeypatch.setenv("SLURM_JOB_END_TIME", str(time.time() + 6))
+    assert job.here() == 1
     kept = len(job.journal())
-    assert "the time of this job is over; what is finished is kept" in job.said()
+    assert "the time of this job is over; what is finished is kept" in caplog.text
     assert 0 < kept < 30 and not job.folder.batch(0).exists() and job.failures() == []
-    del job.environment["SLURM_JOB_END_TIME"]
+    monkeypatch.delenv("SLURM_JOB_END_TIME")
     job.script()
-    assert job.run() == 0 and [text_of(row) for row in job.rows()] == tasks(30)
+    assert job.here() == 0 and [text_of(row) for row in job.rows()] == tasks(30)
     assert job.asked() == dict.fromkeys(tasks(30)[kept:], 1), "nothing was asked twice: the last prompt had its margin"
 
 

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
@@ -178,14 +179,15 @@ def test_a_new_tab_is_followed_and_left(world: World, site: Site) -> None:
 
 def test_a_page_that_never_loads_ends_in_time_with_what_is_there(world: World, site: Site) -> None:
     async def test(user: Prompt) -> None:
+        await user.shown()
         began = time.monotonic()
-        assert "gave no answer within 2.8 s" in await user.refused("navigate", url=site.url("/never"))
-        assert time.monotonic() - began < 6
+        assert "gave no answer within 5.6 s" in await user.refused("navigate", url=site.url("/never"))
+        assert time.monotonic() - began < 12
         half = await user.use("navigate", url=site.url("/half"))
-        assert "The first half" in half["snapshot"] and "still loading after 2.8 s" in half["notes"][0]
+        assert "The first half" in half["snapshot"] and "still loading after 5.6 s" in half["notes"][0]
         assert "The first half" in await user.shown()
 
-    world.run(test, browser_timeout=4)
+    world.run(test, browser_timeout=8)
 
 
 def test_a_page_that_does_not_respond_is_stopped(world: World, site: Site) -> None:
@@ -232,8 +234,10 @@ def test_the_console_is_read_and_written_to(world: World, site: Site) -> None:
         for expression, text in printed.items():
             assert (await user.use("console", expression=expression))["result"] == text
         assert len((await user.use("console", expression="'x'.repeat(3e7)"))["result"]) < 21_000
-        await user.use("console", expression="Array.from = () => 5; Math.round = () => { throw 1 }; 0")
-        assert "makes no sense" in await user.refused("get_images") and await user.refused("scroll", direction="down")
+        changed = "Array.from = () => ({filter: () => 5}); Array.prototype.map = () => 7; 0"
+        await user.use("console", expression=changed)
+        for name, arguments in (("get_images", {}), ("scroll", {"direction": "down"})):
+            assert "makes no sense" in await user.refused(name, **arguments)
 
     world.run(test)
 
@@ -443,13 +447,20 @@ def test_nothing_inside_is_reached_with_default_settings(site: Site, tmp_path: P
     assert turned or any("addresses are refused" in result for result in found["changing"]), "the name did not turn"
 
 
-def test_a_browser_elsewhere_is_used_and_its_key_kept(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def folder() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made:  # tmp_path is too long for Chromium's socket
+        yield made
+
+
+def test_a_browser_elsewhere_is_used_and_its_key_kept(site: Site, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port()
     path = finding.executable(load_settings({})) or pytest.skip("needs a Chromium in PATH")
-    options = [f"--remote-debugging-port={port}", f"--user-data-dir={tmp_path}", "--headless", "--no-sandbox"]
-    elsewhere = subprocess.Popen([path, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    options = [f"--remote-debugging-port={port}", f"--user-data-dir={folder}", "--headless", "--no-sandbox"]
+    environment = os.environ | {"TMPDIR": folder}
+    elsewhere = subprocess.Popen(
+        [path, *options], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     monkeypatch.setenv(finding.KEY_VARIABLE, "key-of-the-browser")
     world = World()
 
@@ -469,8 +480,8 @@ def test_a_browser_elsewhere_is_used_and_its_key_kept(
         world.run(fails, browser_cdp_url=f"ws://127.0.0.1:{port}/{{key}}")
     finally:
         world.close()
-        elsewhere.kill()
-        elsewhere.wait()
+        elsewhere.terminate()
+        elsewhere.wait(20)
 
 
 def can_connect(port: int) -> bool:

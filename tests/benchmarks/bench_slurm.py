@@ -24,8 +24,8 @@ PARTS = (
     "second Snakemake: start, parse",
     "run_batch: start to its first call",
     "the prompts",
-    "the last answer to the job's end",
-    "seen: the job's end to 'Finished'",
+    "the last answer to the end of the first Snakemake",
+    "seen: from there to 'Finished'",
 )
 
 
@@ -116,16 +116,14 @@ def _program(note: dict) -> str:
     argv = note["argv"]
     if "ended" not in note:
         return ""
-    if any(word.endswith("run_batch.py") for word in argv):
-        return "run_batch"
     if "snakemake" in argv and "remote" in argv:
         return "outer" if "slurm-jobstep" in argv else "inner"
-    return ""
+    return "run_batch" if any(word.endswith("run_batch.py") for word in argv) else ""
 
 
 def _shard(note: dict) -> int:
     words = " ".join(note["argv"])
-    found = re.search(r"batch_([0-9]+)\.jsonl", words) or re.search(r"--shard ([0-9]+)", words)
+    found = re.search(r"shard=([0-9]+)", words) or re.search(r"--shard ([0-9]+)", words)
     assert found, words
     return int(found[1])
 

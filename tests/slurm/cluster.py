@@ -115,7 +115,7 @@ def restart_controller(down_s: float) -> None:
     controller.wait(PATIENCE_S)
     time.sleep(down_s)
     pid.write_text(f"{_daemon('slurmctld', '-D').pid}\n")
-    wait_for(lambda: "UP" in ask("scontrol", "ping"))
+    wait_for(lambda: subprocess.run(["scontrol", "ping"], capture_output=True).returncode == 0, what="the controller")
 
 
 def _daemon(*command: str) -> "subprocess.Popen[bytes]":

@@ -39,7 +39,7 @@ def test_a_cancelled_job_a_lost_node_and_a_killed_head_cost_only_what_was_in_fli
 def test_nothing_is_paid_twice_over_many_lost_nodes(make: Make) -> None:
     chance = random.Random(6)
     run = make(600, batch_size=30, concurrency=CONCURRENCY)
-    run.server.control(script={"rules": [{"match": run.tag, "latency": 2.0}], "latency": LATENCY_S, "steps": 0})
+    run.server.control(script={"rules": [{"regex": run.tag, "latency": 2.0}], "latency": LATENCY_S, "steps": 0})
     head = run.snakemake(retries=2 * NODE_KILLS)
     lost = 0
     for number in range(NODE_KILLS):

@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from trajectile.sandbox import processes
@@ -86,8 +87,19 @@ class Supervisor(Runner[LocalCommand]):
 
     async def close(self, cause: str = "the sandbox was closed") -> None:
         """End the supervisor and everything in it; returns when they are gone."""
+        if self._control.fileno() < 0:
+            return
         self._cause = self._cause or cause
         self._lost()
-        self._control.close()
+        self._control.shutdown(socket.SHUT_WR)
         self._inbox.close()
         await processes.end(self._process, CLOSE_GRACE_S)
+        await self._guard_ended()
+        self._control.close()
+
+    async def _guard_ended(self) -> None:
+        """It outlives its stand-in where that was killed."""
+        with suppress(TimeoutError, ConnectionError):
+            async with asyncio.timeout(CLOSE_GRACE_S):
+                while await asyncio.get_running_loop().sock_recv(self._control, 1):
+                    pass

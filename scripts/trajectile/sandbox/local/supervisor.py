@@ -5,7 +5,7 @@ with the environment and the folder its commands shall have. It splits into a st
 
 * the stand-in waits, and kills everything where the guard is killed; where it is killed itself, the guard does;
 * the guard reads keeper pids (4 bytes, native order) from CONTROL and kills what these keepers started; at the end of
-  CONTROL, or when the server is gone, it kills everything and ends;
+  CONTROL, or when the server is gone, it says so on CONTROL, kills everything and ends;
 * the server restricts itself by the Landlock rulesets, then takes one byte and the descriptors (channel, stdin,
   stdout) from SERVE for each command and forks a keeper for it;
 * the keeper writes `keeper PID` to its channel, reads a bash script from it up to the end, runs the script in a session
@@ -88,10 +88,22 @@ def stop(pid: int) -> None:
 
 
 def kill_below(top: int) -> None:
-    while victims := descendants(top):
+    """Kill what descends from a process that orphans fall to. What just became one may be missed once, not twice."""
+    looks = 0
+    while looks < 2:
+        victims = descendants(top)
+        looks = 0 if victims else looks + 1
         for pid in victims:
             kill(pid)
         reap()
+        select.select([], [], [], RETRY_S)
+
+
+def kill_all() -> None:
+    """Kill what descends from this process."""
+    while reap():
+        for pid in descendants(os.getpid()):
+            kill(pid)
         select.select([], [], [], RETRY_S)
 
 
@@ -238,8 +250,8 @@ def main() -> None:
         stand_by(guarding)
     else:
         guard(control, [lifeline, served])
-    if reap():
-        kill_below(os.getpid())
+        tell(control, "ending", 0)  # the owner is to hear of this before it hears of the end of keepers
+    kill_all()
 
 
 if __name__ == "__main__":

@@ -45,9 +45,15 @@ class Tree:
         return {pid for pid in found if not _is_dead(pid)}
 
     async def end(self, mark: int) -> None:
-        """Kill all that bears `mark`. Stopped first, killed then: what forks faster than it dies would get away."""
+        """Kill all that bears `mark`. Stopped first, killed then: what forks faster than it dies would get away.
+
+        What loses its parent meanwhile may be missed once, not twice.
+        """
         stopped: set[int] = set()
-        while found := self.marked(mark):
+        looks = 0
+        while looks < 2:
+            found = self.marked(mark)
+            looks = 0 if found else looks + 1
             _send(signal.SIGKILL if found == stopped else signal.SIGSTOP, found)
             stopped = found
             await asyncio.sleep(RETRY_S)
