@@ -75,23 +75,29 @@ def by_memory(process: Callable[[Subject], int], cause: str) -> Ending:
     return Ending(lambda subject: choose(process(subject)), cause, HOG, {"sandbox_memory": HOG_LIMIT})
 
 
-OF_ENGINES = {
+def first_process(subject: Subject) -> int:
+    return int(first_of(subject).attrs["State"]["Pid"])
+
+
+OF_DOCKER = {
     "removed": Ending(remove, "the container was removed"),
     "killed": Ending(kill, "the container was killed"),
-    "out of memory": by_memory(lambda subject: first_of(subject).attrs["State"]["Pid"], "ran out of memory; sandbox_m"),
+    "out of memory": by_memory(first_process, "ran out of memory; sandbox_memory"),
 }
+# Its service does not tell what a container died of.
+OF_PODMAN = OF_DOCKER | {"out of memory": by_memory(first_process, "was killed, from outside or for lack of memory")}
 OF_SINGULARITY = {
     "killed": Ending(lambda subject: os.kill(keeper(subject), signal.SIGKILL), "the container ended: killed"),
     "out of memory": by_memory(keeper, "the container ended: killed, for lack of memory or from outside"),
 }
 OF_LOCAL = {"killed": Ending(kill_supervisor, "the local sandbox ended: its supervisor was killed")}
 OF_MODAL = {"killed": Ending(terminate, "the Modal sandbox ended: terminated, or out of memory")}
-ENDINGS = {"docker": OF_ENGINES, "podman": OF_ENGINES, "singularity": OF_SINGULARITY, "modal": OF_MODAL}
+ENDINGS = {"docker": OF_DOCKER, "podman": OF_PODMAN, "singularity": OF_SINGULARITY, "modal": OF_MODAL}
 NO_SUCH = {
     "removed": "there is nothing to remove but its processes",
     "out of memory": "it has no limit of its own, or does not tell what it died of",
 }
-KINDS = tuple(OF_ENGINES)
+KINDS = tuple(OF_DOCKER)
 
 
 def endings_of(subject: Subject) -> dict[str, Ending]:

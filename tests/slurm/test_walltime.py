@@ -20,6 +20,6 @@ def test_progress_inside_a_shard_is_kept_where_its_walltime_is_too_short(slow_ru
 def test_a_prompt_longer_than_the_walltime_is_not_tried_for_ever(make: Make) -> None:
     run = make(1)
     run.server.control(script={"rules": [{"regex": run.tag, "latency": 300}], "latency": LATENCY_S, "steps": 0})
-    assert run.snakemake(resources=f"{SMALL} run_batch:runtime=1").wait(900) == 1
+    assert run.snakemake(resources=f"{SMALL} run_batch:runtime=1", retries=3).wait(900) == 1
     assert run.asked() == {run.prompts[0]: 2}
     assert "attempts at this shard finished no prompt" in run.said()

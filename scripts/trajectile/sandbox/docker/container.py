@@ -10,7 +10,7 @@ from trajectile.sandbox.guarded import GuardedContainer
 from trajectile.sandbox.guarded_command import GuardedCommand
 
 KILLED_STATUS = 137
-KILLED, REMOVED = "the container was killed", "the container was removed"
+KILLED, REMOVED = "the container was killed, from outside or for lack of memory", "the container was removed"
 REMOVAL_S = 0.5
 
 
