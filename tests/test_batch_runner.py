@@ -64,7 +64,10 @@ REFUSED = [
     ((*NEW, "--batchsize=3"), "Error: No such option '--batchsize'. (Did you mean one of: '--batch_size'"),
     ((*NEW, "stray"), "Error: Got unexpected extra argument (stray)"),
     ((*NEW, "--distribution=none"), "Error: unknown distribution 'none', accepted are: balanced, browser_only,"),
-    ((DATASET, "--run_name=new"), "Error: distribution 'default' needs toolsets that are not available:"),
+    (
+        (DATASET, "--run_name=new", "--browser_path=nowhere"),
+        "Error: distribution 'default' needs toolsets that cannot work here:\n  browser: ",
+    ),
     ((*NEW, "--dataset_file=data"), "Error: dataset_file: data is a folder. Set dataset_file to a file of prompts"),
     ((*NEW, "--dataset_file=gone.jsonl"), "Error: dataset_file: there is no file gone.jsonl. Set dataset_file"),
     ((*NEW, "--dataset_file=data/bad.jsonl"), "  line 2: the prompt is empty\n  line 4: invalid UTF-8 at byte 13\n"),
