@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 START_TIMEOUT_S = 60.0
 CLOSE_TIMEOUT_S = 10.0
+SHORT_FOLDER = "/tmp"
 FOLDER_CHARACTERS = 60  # Chromium puts a socket below, whose path may have 107
 ARGUMENTS = (
     # nothing may go past the proxy: no QUIC, and WebRTC not by UDP
@@ -107,7 +108,7 @@ async def _launch(
         executable_path=executable(settings),
         args=[*ARGUMENTS, f"--js-flags=--max-old-space-size={max(limit_bytes >> 20, 1)}"],
         proxy={"server": proxy},
-        env=browser_environment() | ({"TMPDIR": str(folder)} if len(str(folder)) <= FOLDER_CHARACTERS else {}),
+        env=browser_environment() | {"TMPDIR": str(folder) if len(str(folder)) <= FOLDER_CHARACTERS else SHORT_FOLDER},
         downloads_path=folder,
         handle_sigint=False,
         handle_sigterm=False,
