@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 sys.path.insert(0, str(ROOT / "tests"))
 
-SIZES = {"20MB": 20_000_000, "100MB": 100_000_000, "1GB": 1_000_000_000}
+SIZES = {"20MB": 20_000_000, "100MB": 100_000_000, "1GB": 1_000_000_000, "2GB": 2_000_000_000}
 SMALL = SIZES["20MB"]
 STEPS = {"filter_trajectories": False, "compute_statistics": True, "merge_trajectories": True}
 BATCH_ROWS = 250
