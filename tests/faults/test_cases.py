@@ -13,7 +13,7 @@ from faults.processes import shards
 
 
 def test_equal_prompts_are_rows_of_their_own(tmp_path: Path) -> None:
-    with pipeline(tmp_path, latency=0.3) as run:
+    with pipeline(tmp_path, latency=1.0) as run:
         run.want("equal", "other", "equal", "equal")
         run.kill_when(lambda: run.rows().total() == 1)
         run.forget_calls()
@@ -38,7 +38,7 @@ def test_a_resumed_run_that_is_killed_in_its_first_second_loses_nothing(tmp_path
 
 
 def test_torn_last_lines_cost_one_row_each(tmp_path: Path) -> None:
-    with pipeline(tmp_path, latency=0.2, batch_size=3) as run:
+    with pipeline(tmp_path, latency=0.8, batch_size=3) as run:
         run.want(*"abc")
         assert run.run() == 0
         run.want(*"abcdef")
@@ -85,7 +85,7 @@ def test_a_kill_half_way_costs_what_was_in_flight_and_no_more(tmp_path: Path) ->
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_shard_that_is_ended_in_mid_prompt_costs_no_attempt(tmp_path: Path, number: int) -> None:
-    with pipeline(tmp_path, latency=0.5) as run:
+    with pipeline(tmp_path, latency=1.0) as run:
         run.want(*"abcd")
         started = run.start()
         run.wait(started, lambda: run.rows().total() == 1 and run.server.counters()["in_flight"] == 1)
