@@ -38,6 +38,8 @@ class Supervisor(Runner[LocalCommand]):
                     stdout=stderr,
                     stderr=stderr,
                     pass_fds=passed,
+                    # bwrap, where a signal to the group ends its child as it starts, would wait for ever
+                    process_group=0,
                 )
         finally:
             control.close()
