@@ -18,14 +18,14 @@ REPORTS = pytest.StashKey[list[Report]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--seeds", type=int, default=3, help="Number of storms, from seed 0 on.")
+    parser.addoption("--seeds", type=int, default=2, help="Number of storms, from seed 0 on.")
     parser.addoption("--first_seed", type=int, default=0, help="Leave out the storms before this one.")
     parser.addoption("--seed", type=int, default=None, help="The one storm to run again.")
 
 
 def seeds(config: pytest.Config) -> list[int]:
     one = config.getoption("--seed", default=None)
-    first, end = config.getoption("--first_seed", default=0), config.getoption("--seeds", default=3)
+    first, end = config.getoption("--first_seed", default=0), config.getoption("--seeds", default=2)
     return [one] if one is not None else list(range(first, end))
 
 
