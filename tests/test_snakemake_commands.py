@@ -67,6 +67,16 @@ def finished(tmp_path_factory: pytest.TempPathFactory, server: ScriptedServer, u
     return run
 
 
+def check_harmless(run: Run, options: str, says: str) -> None:
+    """A command that ends well, says what it should, asks the model nothing and leaves all rows as they were."""
+    run.server.control(reset_counters=True)
+    before = run.kept()
+    done = run.snake(*options.split())
+    assert done.returncode == 0, done.stderr
+    assert says in done.stdout + done.stderr
+    assert run.asked() == {} and run.kept() == before
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -80,12 +90,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, server: ScriptedServer, u
     ids=lambda text: text if text.startswith("-") else "",
 )
 def test_looking_at_a_run_that_is_not_finished(unfinished: Run, options: str, says: str) -> None:
-    unfinished.server.control(reset_counters=True)
-    before = unfinished.kept()
-    done = unfinished.snake(*options.split())
-    assert done.returncode == 0, done.stderr
-    assert says in done.stdout + done.stderr
-    assert unfinished.asked() == {} and unfinished.kept() == before
+    check_harmless(unfinished, options, says)
     assert not (unfinished.run_folder / "batch_1.jsonl").exists()
 
 
@@ -105,11 +110,6 @@ def test_looking_at_a_run_that_is_not_finished(unfinished: Run, options: str, sa
     ids=lambda text: text if text.startswith("-") else "",
 )
 def test_nothing_of_a_finished_run_is_paid_again(finished: Run, options: str, says: str) -> None:
-    finished.server.control(reset_counters=True)
-    before = finished.kept()
-    done = finished.snake(*options.split())
-    assert done.returncode == 0, done.stderr
-    assert says in done.stdout + done.stderr
-    assert finished.asked() == {} and finished.kept() == before
+    check_harmless(finished, options, says)
     if "--delete-all-output" not in options and "-n" not in options:
         assert finished.results() == PROMPTS

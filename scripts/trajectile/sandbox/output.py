@@ -36,6 +36,13 @@ class HeadTail(OutputBuffer):
         return bytes(self._head + note + tail)
 
 
+def head_and_tail(text: str, limit_bytes: int) -> bytes:
+    """The first and the last half of `limit_bytes` of a text, with a note on what is cut between them."""
+    kept = HeadTail(limit_bytes)
+    kept.feed(text.encode("utf-8", "replace"))
+    return kept.value()
+
+
 class Whole(OutputBuffer):
     """Keeps everything up to `limit_bytes`, then only counts: `overflow` says that something was lost."""
 
@@ -51,6 +58,11 @@ class Whole(OutputBuffer):
 
     def value(self) -> bytes:
         return bytes(self._data)
+
+
+def cut(text: str, limit_bytes: int) -> str:
+    """`head_and_tail` of a text, as to_text makes it."""
+    return to_text(head_and_tail(text, limit_bytes))
 
 
 def to_text(data: bytes) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 
 from trajectile.model.jsontext import clean
-from trajectile.sandbox.output import HeadTail
+from trajectile.sandbox.output import head_and_tail
 from trajectile.tools.tool import as_json
 
 # Results in JSON hold bounded text, which escapes make longer.
@@ -46,6 +46,4 @@ def _cut_within(value: Any, share: int) -> Any:
 
 
 def _cut(text: str, limit_bytes: int) -> str:
-    kept = HeadTail(limit_bytes)
-    kept.feed(text.encode())
-    return kept.value().decode("utf-8", "replace")
+    return head_and_tail(text, limit_bytes).decode("utf-8", "replace")

@@ -9,7 +9,7 @@ from trajectile.configuration.settings import Settings
 from trajectile.errors import FatalError, PromptError
 from trajectile.model.errors import ContextOverflow, EndsPrompt
 from trajectile.model.settings import ModelSettings
-from trajectile.sandbox.output import HeadTail, to_text
+from trajectile.sandbox.output import cut
 from trajectile.tools.images import data_url
 from trajectile.tools.roles import lacks, settings_of, timeout_of, where_set
 from trajectile.tools.tool import ToolContext
@@ -89,6 +89,4 @@ async def look(context: ToolContext, image: bytes, question: str) -> str:
     context.spend(reply.usage)
     if not reply.content.strip():
         raise ValueError("the vision model said nothing")
-    said = HeadTail(context.settings.output_limit)
-    said.feed(reply.content.strip().encode())
-    return to_text(said.value())
+    return cut(reply.content.strip(), context.settings.output_limit)

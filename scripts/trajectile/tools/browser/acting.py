@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from trajectile.tools.browser.session import Session
 from trajectile.tools.browser.shortening import shorten
+from trajectile.tools.fitting import fitted
 from trajectile.tools.tool import ToolContext
-from trajectile.tools.web.fitting import fitted
 
 if TYPE_CHECKING:
     from playwright.async_api import Error, Locator, Page

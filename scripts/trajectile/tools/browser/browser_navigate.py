@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult
 
 from trajectile.tools.addresses import checked_url, resolve
-from trajectile.tools.browser.acting import Result, act, explained
+from trajectile.tools.browser.acting import ERROR_PAGE, Result, act, explained
 from trajectile.tools.browser.finding import requirement
 from trajectile.tools.browser.session import Session
 from trajectile.tools.browser.snapshots import snapshot
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LOAD_SHARE = 0.7
 FIRST_ERROR_STATUS = 400
 NETWORK, ABORTED, DOWNLOAD = "net::", "net::ERR_ABORTED", "Download is starting"
-SUPERSEDED, ERROR_PAGE = "interrupted by another navigation", "chrome-error:"
+SUPERSEDED = "interrupted by another navigation"
 
 
 async def browser_navigate(context: ToolContext, arguments: Arguments) -> str:

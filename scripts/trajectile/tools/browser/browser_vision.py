@@ -9,9 +9,9 @@ from trajectile.tools.browser.finding import requirement as lacks_browser
 from trajectile.tools.browser.labels import labelled
 from trajectile.tools.browser.session import Session
 from trajectile.tools.browser.shortening import shorten
+from trajectile.tools.fitting import fitted
 from trajectile.tools.saving import FileNames, save
 from trajectile.tools.tool import Arguments, Tool, ToolContext, parameters
-from trajectile.tools.web.fitting import fitted
 
 if TYPE_CHECKING:
     from playwright.async_api import Page

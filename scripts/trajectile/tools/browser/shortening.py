@@ -3,20 +3,14 @@
 import json
 from typing import Any
 
-from trajectile.sandbox.output import HeadTail, to_text
+from trajectile.sandbox.output import cut
 
 
 def shorten(value: Any, limit_bytes: int) -> Any:
     """A text less its middle, a list less its end, where it has more than so many bytes; others as they are."""
     if isinstance(value, str):
-        return _text(value, limit_bytes)
+        return cut(value, limit_bytes)
     return _items(value, limit_bytes) if isinstance(value, list) else value
-
-
-def _text(text: str, limit_bytes: int) -> str:
-    kept = HeadTail(limit_bytes)
-    kept.feed(text.encode("utf-8", "replace"))
-    return to_text(kept.value())
 
 
 def _items(items: list[Any], limit_bytes: int) -> list[Any]:

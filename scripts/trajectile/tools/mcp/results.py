@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from trajectile.sandbox.output import HeadTail, to_text
+from trajectile.sandbox.output import cut
 from trajectile.tools.tool import error
 
 if TYPE_CHECKING:
@@ -44,13 +44,6 @@ def _size(base64: str) -> int:
 
 def _json(data: Any) -> str:
     return orjson.dumps(data).decode()
-
-
-def cut(text: str, limit_bytes: int) -> str:
-    """Head and tail, in valid UTF-8."""
-    kept = HeadTail(limit_bytes)
-    kept.feed(text.encode("utf-8", "replace"))
-    return to_text(kept.value())
 
 
 def hide(text: str, secrets: Iterable[str]) -> str:

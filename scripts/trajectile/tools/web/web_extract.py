@@ -6,10 +6,10 @@ from importlib.util import find_spec
 from typing import Any
 
 from trajectile.configuration.settings import Settings
-from trajectile.sandbox.output import HeadTail, to_text
+from trajectile.sandbox.output import cut, to_text
 from trajectile.tools.fetching import FetchError, Page, fetch
+from trajectile.tools.fitting import fitted
 from trajectile.tools.tool import Arguments, Tool, ToolContext, parameters
-from trajectile.tools.web.fitting import fitted
 from trajectile.tools.web.workers import Readers
 
 URLS_MAX = 5
@@ -63,13 +63,6 @@ async def read(context: ToolContext, page: Page, seconds: float) -> tuple[str, s
 
 def clean(text: str) -> str:
     return to_text(text.encode("utf-8", "replace"))
-
-
-def cut(text: str, limit_bytes: int) -> str:
-    """Head and tail of a text, with a note between them."""
-    kept = HeadTail(limit_bytes)
-    kept.feed(text.encode())
-    return to_text(kept.value())
 
 
 def lacks(settings: Settings) -> str:

@@ -2,8 +2,8 @@
 
 import asyncio
 
+from trajectile.tools.fitting import fitted
 from trajectile.tools.tool import Arguments, Tool, ToolContext, error, parameters
-from trajectile.tools.web.fitting import fitted
 from trajectile.tools.web.providers.choice import choose, lacks
 
 DEFAULT_RESULTS, RESULTS_MAX = 5, 20
