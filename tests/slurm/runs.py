@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import uuid
 from collections import Counter
@@ -47,10 +48,30 @@ class Run:
 
     def snakemake(self, *options: str, resources: str = SMALL, retries: int = 5) -> "subprocess.Popen[bytes]":
         """Start a head process, by default one that sends the shards to the cluster."""
-        pairs = [f"{name}={value}" for name, value in self.settings.items()]
         there = ("--workflow-profile", "slurm", *POLL, "--retries", str(retries), "--set-resources", *resources.split())
-        where = options or there
-        return self._start([PYTHON, "-m", "snakemake", "-s", str(ROOT / "Snakefile"), *where, "--config", *pairs])
+        return self._start(self._snakemake(*(options or there)))
+
+    def in_one_allocation(self) -> "subprocess.Popen[bytes]":
+        """Start a job that runs the whole workflow on the CPUs that it is given; its output goes to log.txt."""
+        head = shlex.join(self._snakemake("--cores", "2"))
+        job = (
+            "--wait",
+            "--ntasks",
+            "1",
+            "--cpus-per-task",
+            "2",
+            "--mem",
+            "2000",
+            "--output",
+            "log.txt",
+            "--wrap",
+            head,
+        )
+        return self._start(["sbatch", *job])
+
+    def _snakemake(self, *options: str) -> list[str]:
+        pairs = [f"{name}={value}" for name, value in self.settings.items()]
+        return [PYTHON, "-m", "snakemake", "-s", str(ROOT / "Snakefile"), *options, "--config", *pairs]
 
     def batch_runner(self, *options: str) -> "subprocess.Popen[bytes]":
         """Start batch_runner.py with `--executor slurm` behind its `--`."""

@@ -1,4 +1,4 @@
-"""serve_command on the cluster: each job has a server of its own, and none of them outlives its job."""
+"""serve_command on the cluster: a server for each job, one for the shards of an allocation, none that outlives a job."""
 
 import json
 import shlex
@@ -57,6 +57,17 @@ def test_each_job_serves_for_itself_and_a_cancelled_one_leaves_no_process(make: 
     assert head.wait(300) == 0, run.said()
     assert run.problem() == "" and len(servers(run)) >= 3
     wait_for(lambda: left(run) == [], what="the end of the servers")
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_the_shards_of_one_allocation_share_a_server(make: Make, server: ScriptedServer) -> None:
+    run = make(6, batch_size=1, base_url=NONE)
+    run.environment["TMPDIR"] = str(run.work)
+    run.settings["serve_command"] = scripted(run, server.log, latency=0.5)
+    assert run.in_one_allocation().wait(300) == 0, run.said()
+    assert run.problem() == ""
+    assert [log.read_text().count("start of the model server") for log in servers(run)] == [1]
+    wait_for(lambda: left(run) == [], what="the end of the server")
 
 
 @needs_engine
