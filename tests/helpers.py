@@ -28,7 +28,8 @@ from trajectile.run_folder.ids import make_id
 from trajectile.run_folder.journal import TRAJECTORY, Failure, records
 from trajectile.run_folder.lease import Lease
 from trajectile.run_folder.paths import RunFolder
-from trajectile.shard.execution import STOP_SIGNALS, Execution
+from trajectile.shard.execution import Execution
+from trajectile.shard.signals import STOP_SIGNALS
 
 ROOT = Path(__file__).parents[1]
 RUN_BATCH = ROOT / "scripts" / "run_batch.py"

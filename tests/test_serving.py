@@ -17,7 +17,8 @@ from helpers import Job, kill, text_of
 from helpers import wait_until as wait_for
 from local_weights import MODEL, private_cache
 from scripted_server.fixture import ScriptedServer, read_log
-from trajectile.configuration.settings import frozen_settings, load_settings
+from trajectile.configuration.frozen import frozen_settings
+from trajectile.configuration.settings import load_settings
 from trajectile.errors import UserError
 from trajectile.model.serving.command import filled, free_port, syntax_problem
 from trajectile.run_folder.stop import stopped

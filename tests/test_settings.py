@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from trajectile.configuration.frozen import frozen_settings, settings_digest
 from trajectile.configuration.schema import read_value, schema
-from trajectile.configuration.settings import Settings, frozen_settings, load_settings, settings_digest
+from trajectile.configuration.settings import Settings, load_settings
 from trajectile.errors import UserError
 
 

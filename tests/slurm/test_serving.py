@@ -1,4 +1,4 @@
-"""serve_command on the cluster: a server for each job, one for the shards of an allocation, none that outlives a job."""
+"""serve_command on the cluster: one server for each job, or for the shards of an allocation; none outlives a job."""
 
 import json
 import shlex

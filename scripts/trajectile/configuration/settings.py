@@ -1,19 +1,14 @@
 """The settings of a run, typed, from one schema."""
 
-import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
 from trajectile.configuration.combinations import combinations
-from trajectile.configuration.schema import checked, schema
+from trajectile.configuration.schema import checked
 from trajectile.errors import UserError
 from trajectile.run_folder.paths import RunFolder
-
-LOOPBACK = "127.0.0.1"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -181,43 +176,3 @@ def read_settings(folder: RunFolder) -> Settings:
         return msgspec.json.decode(folder.settings_json.read_bytes(), type=Settings)
     except FileNotFoundError:
         raise UserError(f"{folder.settings_json} is missing; start the run with snakemake") from None
-
-
-def frozen_settings(settings: Settings) -> dict[str, Any]:
-    """Return what shapes a trajectory and is fixed for a run; prompt texts and files as their SHA-256."""
-    names = [name for name, entry in schema()["properties"].items() if entry.get("x-frozen")]
-    frozen = {name: getattr(settings, name) for name in names}
-    frozen["base_url_host"] = _host(settings)
-    frozen["ephemeral_system_prompt"] = _digest(settings.ephemeral_system_prompt.encode())
-    prefill = settings.prefill_messages_file
-    frozen["prefill_messages_file"] = _digest(_content("prefill_messages_file", prefill) if prefill else b"")
-    frozen["tool_files"] = _digest(b"".join(_tools_as_bytes(settings)))
-    return frozen
-
-
-def _tools_as_bytes(settings: Settings) -> Iterator[bytes]:
-    for name in settings.tool_sources:
-        yield _content("tool_files", name) if name.endswith(".py") else f"{name}\n".encode()
-
-
-def _host(settings: Settings) -> str:
-    """Return where the model is; a server that the run starts is on the machine of the shard."""
-    if settings.model.startswith("local/"):
-        return ""
-    return LOOPBACK if settings.serve_command else urlsplit(settings.base_url).hostname or ""
-
-
-def _content(setting: str, file: str) -> bytes:
-    try:
-        return Path(file).read_bytes()
-    except OSError as error:
-        raise UserError(f"{setting}: {file} cannot be read: {error.strerror}") from None
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest() if content else ""
-
-
-def settings_digest(frozen: dict[str, Any]) -> str:
-    """Return a short name for a set of frozen settings, kept in each row."""
-    return hashlib.sha256(msgspec.json.encode(frozen, order="sorted")).hexdigest()[:16]

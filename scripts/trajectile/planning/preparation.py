@@ -12,7 +12,8 @@ from trajectile.notes import Notes, counted
 from trajectile.planning.inventory import Inventory, failed_attempts, take_inventory
 from trajectile.planning.offer import Offer, make_offer
 from trajectile.planning.plan import Plan, make_plan
-from trajectile.run_folder.identity import Identity, read_identity, settle
+from trajectile.planning.settling import settle
+from trajectile.run_folder.identity import Identity, read_identity
 from trajectile.run_folder.paths import RunFolder
 
 

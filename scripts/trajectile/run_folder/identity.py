@@ -1,9 +1,7 @@
 """run.json: what a run is. Its frozen settings, so that one run never mixes two kinds of rows unasked."""
 
 import hashlib
-import json
 import platform
-import re
 import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -12,14 +10,13 @@ from typing import Any
 
 import msgspec
 
-from trajectile.configuration.settings import Settings, frozen_settings, settings_digest
+from trajectile.configuration.frozen import frozen_settings, settings_digest
+from trajectile.configuration.settings import Settings
 from trajectile.errors import UserError
 from trajectile.run_folder.paths import RunFolder, write_atomic
 
-ENDPOINT = frozenset({"base_url", "serve_command"})  # what frozen base_url_host is made of
 MCP_TOOLS = "mcp_tools"  # fixed too, but known only once the servers were asked
 HIDDEN = frozenset({"ephemeral_system_prompt"})
-DIGEST = re.compile(r"[0-9a-f]{64}")
 DISTRIBUTIONS = ("trajectile", "snakemake", "openai")
 
 
@@ -80,51 +77,6 @@ def record_images(folder: RunFolder, digests: dict[str, str]) -> None:
     if identity and not digests.items() <= identity.images.items():
         identity.images |= digests
         write_identity(folder, identity)
-
-
-def settle(settings: Settings, identity: Identity | None) -> Settings:
-    """Return the settings that a run goes on with, as `settings_change` says; refuse those that would mix rows."""
-    if identity is None:
-        return settings
-    differences = _differences(settings, identity)
-    if not differences or settings.settings_change == "keep":
-        return settings
-    if settings.settings_change == "run":
-        return _with_runs_own(settings, identity)
-    raise UserError(
-        f"run {settings.run_name} was begun with other settings:\n"
-        + "\n".join(f"  {name}: {_shown(theirs)} in the run, {_shown(ours)} now" for name, theirs, ours in differences)
-        + "\nChoose another run_name, or set settings_change to run (use the run's own) or keep (use the new ones)."
-    )
-
-
-def _shown(value: Any) -> str:
-    is_digest = isinstance(value, str) and DIGEST.fullmatch(value)
-    return f"SHA-256 {value[:12]}…" if is_digest else json.dumps(value, ensure_ascii=False)
-
-
-def _differences(settings: Settings, identity: Identity) -> list[tuple[str, Any, Any]]:
-    ours = frozen_settings(settings)
-    fixed = {name: theirs for name, theirs in identity.frozen.items() if name != MCP_TOOLS}
-    found = [(name, theirs, ours.get(name)) for name, theirs in fixed.items() if theirs != ours.get(name)]
-    before = identity.settings.get("max_samples")
-    if settings.max_samples is not None and (before is None or settings.max_samples < before):
-        found.append(("max_samples", before, settings.max_samples))
-    return found
-
-
-def _with_runs_own(settings: Settings, identity: Identity) -> Settings:
-    differing = {name for name, _, _ in _differences(settings, identity)}
-    names = differing | (ENDPOINT if "base_url_host" in differing else set())
-    names &= identity.settings.keys()
-    own = msgspec.structs.replace(settings, **{name: identity.settings[name] for name in names})
-    lost = [name for name, _, _ in _differences(own, identity)]
-    if lost:
-        raise UserError(
-            f"settings_change: run needs the run's own {', '.join(lost)} given again, as it was: "
-            f"{RunFolder(settings.folder).run_json} keeps no copy"
-        )
-    return own
 
 
 def new_identity(

@@ -2,10 +2,7 @@
 
 import asyncio
 import logging
-import signal
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -31,12 +28,12 @@ from trajectile.run_folder.stop import invocation, mark_stop, stopped
 from trajectile.run_folder.times import read_times
 from trajectile.sandbox.factory import make_backend
 from trajectile.shard.engine import Overspent, ShardRun, Stopped
+from trajectile.shard.signals import ignore_signals, stopping_on_signals
 from trajectile.shard.walltime import walltime
 from trajectile.tools.distributions import Distribution
 from trajectile.tools.registry import load_toolsets
 from trajectile.tools.tool import States
 
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 FRUITLESS_ATTEMPTS = 2
 FRUITLESS = (
     f"the last {FRUITLESS_ATTEMPTS} attempts at this shard finished no prompt, so this start of the run makes no more. "
@@ -60,7 +57,7 @@ class Execution:
 
     async def run(self) -> int:
         """Attempt all owed prompts and write the batch file; return the exit status."""
-        with _stopping_on_signals() as caught:
+        with stopping_on_signals() as caught:
             try:
                 if holder := living_owner(self.lease.path):
                     log.info("waiting for %s, which is making this shard", holder)
@@ -101,7 +98,7 @@ class Execution:
                 raise Stopped(FRUITLESS)
             await self._run(rows)
         indices = write_batch(self.folder, self.number)
-        _ignore_signals()
+        ignore_signals()
         try:
             remember_batch(self.folder, self.number)
             update_checkpoint(self.folder, self.number, indices)
@@ -151,28 +148,6 @@ class Execution:
             row = make_id(failure.prompt_key, failure.ordinal)
             counts[row] = max(counts[row], failure.attempt)
         return counts
-
-
-@contextmanager
-def _stopping_on_signals() -> Iterator[list[int]]:
-    """Cancel the current task at the first signal; the list then holds its number."""
-    loop, task, caught = asyncio.get_running_loop(), asyncio.current_task(), list[int]()
-
-    def stop(number: int) -> None:
-        if not caught and task:
-            caught.append(number)
-            task.cancel()
-
-    for number in STOP_SIGNALS:
-        loop.add_signal_handler(number, stop, number)
-    yield caught
-
-
-def _ignore_signals() -> None:
-    """From the batch file's rename to the end of the process, the shard is done whatever comes."""
-    for number in STOP_SIGNALS:
-        asyncio.get_running_loop().remove_signal_handler(number)
-        signal.signal(number, signal.SIG_IGN)
 
 
 def _read_identity(folder: RunFolder) -> Identity:
