@@ -53,7 +53,9 @@ def main(shards: int, batch_size: int, latency: float) -> None:
         begun = time.perf_counter()
         seen = _run(work, server, batch_size)
         wall = time.perf_counter() - begun
-        _show(_shards(work, server, seen, batch_size), wall)
+        notes = [json.loads(line) for line in (work / "times.jsonl").read_text().splitlines()]
+        _show(_shards(notes, server, seen, batch_size), wall)
+        _show_head(notes, work, shards)
 
 
 def _run(work: Path, server: ScriptedServer, batch_size: int) -> dict[int, float]:
@@ -87,8 +89,7 @@ def _finished(said: Iterable[tuple[float, str]]) -> dict[int, float]:
     return seen
 
 
-def _shards(work: Path, server: ScriptedServer, seen: dict[int, float], batch_size: int) -> list[Shard]:
-    notes = [json.loads(line) for line in (work / "times.jsonl").read_text().splitlines()]
+def _shards(notes: list[dict], server: ScriptedServer, seen: dict[int, float], batch_size: int) -> list[Shard]:
     submitted = {int(found[1]): note["began"] for note in notes if (found := _match("wildcards_([0-9]+)", note))}
     processes = defaultdict(dict)
     for note in notes:
@@ -137,6 +138,14 @@ def _show(shards: list[Shard], wall: float) -> None:
         spent = [shard.cpu[number] for shard in shards]
         rows.append([f"CPU of {name}", f"{statistics.median(spent):.2f}", f"{max(spent):.2f}"])
     print_table(f"{len(shards)} shards, {wall:.0f} s in all", ["part", "median s", "max s"], rows)
+
+
+def _show_head(notes: list[dict], work: Path, shards: int) -> None:
+    [head] = [note for note in notes if "--workflow-profile" in note["argv"] and "ended" in note]
+    files = sum(len(names) for top in ("data/r", ".snakemake") for _, _, names in os.walk(work / top))
+    cpu, memory = head["cpu"], head["memory"] / 1e6
+    click.echo(f"head: {cpu:.1f} s of CPU, {1000 * cpu / shards:.0f} ms a shard, {memory:.0f} MB")
+    click.echo(f"{files / shards:.1f} files a shard")
 
 
 if __name__ == "__main__":

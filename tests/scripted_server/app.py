@@ -2,10 +2,11 @@
 
 import asyncio
 import random
+from contextlib import suppress
 from typing import Any
 
 import orjson
-from aiohttp import web
+from aiohttp import ClientConnectionResetError, web
 
 from .answers import completion, error_body, models_body
 from .counters import Counters
@@ -103,9 +104,10 @@ class Server:
                 self.counters.failed(fault.kind)
                 return await KINDS[fault.kind](request, fault, normal)
             response = web.Response(body=normal, content_type=content_type)
-            await response.prepare(request)
-            await response.write_eof()
-            self.counters.answered(prompt, turn, is_final)
+            with suppress(ClientConnectionResetError):  # the client may have been killed meanwhile
+                await response.prepare(request)
+                await response.write_eof()
+                self.counters.answered(prompt, turn, is_final)
             return response
         finally:
             self.counters.in_flight -= 1

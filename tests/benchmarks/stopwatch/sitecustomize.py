@@ -23,7 +23,7 @@ if "STOPWATCH_LOG" in os.environ:
 
     def ended() -> None:
         used = resource.getrusage(resource.RUSAGE_SELF)
-        note(began=began, ended=time.time(), cpu=used.ru_utime + used.ru_stime)
+        note(began=began, ended=time.time(), cpu=used.ru_utime + used.ru_stime, memory=used.ru_maxrss * 1024)
 
     sys.addaudithook(submitted)
     atexit.register(ended)
