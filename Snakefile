@@ -35,7 +35,7 @@ rule all:
         trajectories="<run>/trajectories.jsonl",
         viewer="<run>/viewer.html",
         exports=EXPORTS,
-        verdict="<run>/verdict.json",
+        verdict="<run>/.verdict_holds",
 
 
 onstart:

@@ -162,6 +162,9 @@ class Project:
         lines = self.run_folder.trajectories.read_bytes().split(b"\n")[:-1]
         return [json.loads(line)["conversations"][0]["value"] for line in lines]
 
+    def verdict(self) -> dict[str, Any]:
+        return json.loads(self.run_folder.verdict.read_bytes())
+
     def asked(self) -> set[str]:
         return set(self.server.counters()["prompts"])
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,7 @@ def test_clean_removes_what_the_dead_left_and_never_results(job: Job) -> None:
     job.folder.lease.write_bytes(dead)
     job.folder.shard_lease(1).write_bytes(dead)
     job.folder.stop.write_text("{}")
-    (job.root / "data" / "r" / ".batch_0.jsonl.77.tmp").write_bytes(b"half")
+    (job.folder.root / "keys" / ".batch_0.jsonl.keys.77@elsewhere.tmp").write_bytes(b"half")
     mine = unused(job.folder.scratch)
     host, pid, _, _ = mine.name.rsplit("-", 3)
     (job.folder.scratch / f"{host}-{pid}-{int(start_time(int(pid))) + 1}-0").mkdir(parents=True)
@@ -126,9 +127,9 @@ def test_failed_prompts_are_left_alone_until_they_are_to_be_retried(project: Pro
     mute = {"text": "done", "reasoning": ""}
     down = {"match": "a", "faults": [{"kind": "answer", "status": 500}]}
     project.server.control(script={"rules": [down, {"match": "b", "replies": [mute]}]})
-    options = ["--max_attempts=1", "--max_retries=0", "--max_failed_fraction=1", "--reasoning_disabled"]
+    options = ["--max_attempts=1", "--max_retries=0", "--max_failed_fraction=0.4", "--reasoning_disabled"]
     first = project.begin(*options, DATASET)
-    assert first.returncode == 0, first.stderr
+    assert first.returncode == 1 and not project.verdict()["holds"], first.stderr
     assert project.results() == ["b"], "a row without reasoning is kept where it was not asked for"
     said = [line for line in first.stderr.splitlines() if "done, 0 running" in line]
     assert said[-1].startswith(f"trajectile: {ENDED}; ")
@@ -140,10 +141,30 @@ def test_failed_prompts_are_left_alone_until_they_are_to_be_retried(project: Pro
 
     project.server.control(script={"rules": [{"match": "a", "replies": [mute]}]}, reset_counters=True)
     again = project.run("--resume")
-    assert again.returncode == 0 and not project.asked()
+    assert again.returncode == 1 and not project.asked()
     retried = project.run("--retry_failed")
-    assert retried.returncode == 0, retried.stderr
+    assert retried.returncode == 0 and project.verdict()["holds"], retried.stderr
     assert project.asked() == {"a"} and project.results() == ["a", "b"]
+
+    status, said = on_terminal(project, "--resume", "--", "-np", "collect")
+    assert status == 0 and "python" in said and "collect" in said, (
+        "a bundled flag and a target reach Snakemake as given"
+    )
+
+
+def on_terminal(project: Project, *options: str) -> tuple[int, str]:
+    """Run batch_runner.py as from a keyboard; return its status and what it shows."""
+    own, other = os.openpty()
+    with subprocess.Popen(
+        project.command(*options), cwd=project.folder, env=environment(), stdin=other, stdout=other, stderr=other
+    ) as child:
+        os.close(other)
+        said = b""
+        with suppress(OSError):  # what reading the terminal of nobody gives
+            while part := os.read(own, 1 << 16):
+                said += part
+    os.close(own)
+    return child.returncode, said.decode()
 
 
 def test_plain_snakemake_shows_the_progress_too(project: Project) -> None:

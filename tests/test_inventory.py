@@ -64,6 +64,13 @@ def test_a_batch_file_that_is_gone_is_missed(run: Run) -> None:
     assert take(run).shards[0].batch_lost and take(run).shards[0].given == ids(run, 0)
 
 
+@pytest.mark.parametrize("name", ["batch_0.old.jsonl", "batch_0.jsonl.bak", "batch_00.jsonl", "batch_0.jsonl.jsonl"])
+def test_a_copy_that_somebody_keeps_is_no_batch(run: Run, name: str) -> None:
+    run.batch(0, run.row(0))
+    run.folder.batch(0).rename(run.folder.root / name)
+    assert take(run).shards == [] and run.folder.numbers("") == []
+
+
 @pytest.mark.parametrize("place", ["batch", "journal", "times", "ledger", "shard", "keys"])
 def test_no_number_that_was_ever_used_is_used_again(run: Run, place: str) -> None:
     path = run.folder.keys(run.folder.batch(41)) if place == "keys" else getattr(run.folder, place)(41)

@@ -59,6 +59,11 @@ def test_what_an_embedded_model_costs_is_not_wondered_at() -> None:
     assert "what that costs is not known before the first answers" in estimate(paid)
 
 
+def test_rows_that_max_samples_leaves_out_are_not_estimated() -> None:
+    few, many = ('{"prompt": "a"}\n' * 2, '{"prompt": "a"}\n' * 9999)
+    assert estimate(prepared(few)) == estimate(prepared(many, max_samples=2))
+
+
 def test_an_unknown_distribution_and_an_unreadable_prefill_are_named() -> None:
     with pytest.raises(UserError, match=r"unknown distribution 'none', accepted are: balanced,"):
         prepared('{"prompt": "a"}\n', distribution="none")

@@ -134,7 +134,9 @@ def test_a_standing_in_words() -> None:
     assert (standing().owed, standing(given_up=2).owed) == (600, 598) and "given up" not in dict(rows(standing()))
     assert dict(rows(standing(given_up=2)))["given up"] == "2 after max_attempts; --retry_failed tries them once more"
     assert [duration(n) for n in (0.2, 59, 61, 7320, 90_000)] == ["0 s", "59 s", "1 min 1 s", "2 h 2 min", "1 d 1 h"]
-    assert [short(n) for n in (0, 999, 1000, 25_400, 3_000_000_000)] == ["0", "999", "1k", "25.4k", "3G"]
+    assert [short(n) for n in (0, 999, 1000, 25_400, 999_499, 999_500, 3_000_000_000)] == [
+        *("0", "999", "1k", "25.4k", "999k", "1M", "3G")
+    ]
 
 
 def test_an_error_is_told_once_until_another_kind_comes(capsys: pytest.CaptureFixture[str]) -> None:

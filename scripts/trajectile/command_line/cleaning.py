@@ -1,6 +1,5 @@
 """Removes what dead owners left of a run: sandboxes, leases, the stop marker, half-written files; never results."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -9,10 +8,8 @@ from trajectile.configuration.settings import Settings
 from trajectile.errors import FatalError, UserError
 from trajectile.notes import counted
 from trajectile.run_folder.lease import living_owner
-from trajectile.run_folder.paths import RunFolder
+from trajectile.run_folder.paths import RunFolder, temporaries
 from trajectile.sandbox.factory import make_backend
-
-FOLDERS = ("", "journal", "failures", "keys", "shards", "exports")
 
 
 def clean(folder: RunFolder) -> list[str]:
@@ -26,22 +23,17 @@ def clean(folder: RunFolder) -> list[str]:
     removed = [
         (_remove(leases), "stale lease"),
         (_remove([folder.stop]), "stop marker"),
-        (_remove(_half_written(folder)), "half-written file"),
+        (_remove([path for path, _, _ in temporaries(folder.root)]), "half-written file"),
         (_reap(folder), "sandbox left behind"),
     ]
     return [counted(number, noun) for number, noun in removed if number]
 
 
-def _remove(paths: "list[Path] | Iterator[Path]") -> int:
+def _remove(paths: list[Path]) -> int:
     there = [path for path in paths if path.exists()]
     for path in there:
         path.unlink(missing_ok=True)
     return len(there)
-
-
-def _half_written(folder: RunFolder) -> Iterator[Path]:
-    for name in FOLDERS:
-        yield from (folder.root / name).glob(".*.tmp")
 
 
 def _reap(folder: RunFolder) -> int:

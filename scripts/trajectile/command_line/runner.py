@@ -18,7 +18,7 @@ from trajectile.command_line.placement import Placement
 from trajectile.configuration.settings import Settings
 from trajectile.console import say
 from trajectile.errors import UserError
-from trajectile.planning.workflow import SHOWN_BY_ANOTHER
+from trajectile.planning.workflow import SHOWN_BY_ANOTHER, is_dry_run
 from trajectile.progress.screen import Screen, screen
 from trajectile.run_folder.lease import living_owner
 from trajectile.run_folder.paths import RunFolder
@@ -27,7 +27,6 @@ SNAKEFILE = Path(__file__).parents[3] / "Snakefile"
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 POLL_S = 0.2
 SHARED = Path(".snakemake")  # in the folder of the run, where Snakemake keeps its own
-DRY = frozenset({"-n", "--dry-run", "--dryrun"})
 
 
 def run_workflow(settings: Settings, placement: Placement, api_key: str = "") -> int:
@@ -42,10 +41,10 @@ def run_workflow(settings: Settings, placement: Placement, api_key: str = "") ->
     if owner := living_owner(folder.lease):
         raise UserError(f"run {settings.run_name} is being made by {owner}. Wait for it, or end that process.")
     with _config_file(settings) as config:
-        child = _Child(config, folder, _environment(api_key), DRY.isdisjoint(arguments), placement.elsewhere)
+        child = _Child(config, folder, _environment(api_key), not is_dry_run(arguments), placement.elsewhere)
         before = _stamp(folder.settings_json), _stamp(folder.trajectories)
         status = child.run(arguments)
-        if not status or DRY & set(arguments) or _stamp(folder.settings_json) == before[0]:
+        if not status or _stamp(folder.settings_json) == before[0]:
             return status
         if _stamp(folder.trajectories) in (None, before[1]):
             child.run(["--cores", "1", "collect"], shows=False)
@@ -96,7 +95,7 @@ class _Child:
         """Run Snakemake to its end and return the exit status."""
         with self._screen(shows and self._shows) as screen:
             child = subprocess.Popen(
-                [*self._command, *screen.options(arguments), *arguments],
+                [*self._command, *arguments, *screen.options(arguments)],
                 env=self._environment,
                 process_group=0,
                 stdout=screen.output,

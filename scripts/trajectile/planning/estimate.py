@@ -14,6 +14,7 @@ from trajectile.tools.registry import schemas
 
 SAMPLE_ROWS = 200
 BYTES_A_TOKEN = 4
+BY_LINE = (".jsonl", ".ndjson", ".csv")
 ANSWER_TOKENS = 300  # a tool call with its thought, of the size that agents' turns commonly have
 RESULT_TOKENS = 300
 
@@ -82,11 +83,20 @@ def _cost(tokens_in: float, tokens_out: float, prices: tuple[float, float]) -> f
 
 def _prompt_tokens(run: PreparedRun) -> float | None:
     """Return the tokens of an average first request, None for files whose size says little."""
-    path = run.settings.dataset_path
-    if path.suffix not in (".jsonl", ".ndjson", ".json", ".csv"):
+    size = _bytes_used(run.settings, run.plan.prompts)
+    if size is None:
         return None
-    prompt = path.stat().st_size / max(run.plan.prompts, 1)
-    if run.settings.max_samples:  # the file holds more rows than are used
-        prompt = min(prompt, path.stat().st_size)
     tools = len(msgspec.json.encode(schemas(run.offer.tools())))
-    return (prompt + tools + len(run.settings.ephemeral_system_prompt.encode())) / BYTES_A_TOKEN
+    system = len(run.settings.ephemeral_system_prompt.encode())
+    return (size / max(run.plan.prompts, 1) + tools + system) / BYTES_A_TOKEN
+
+
+def _bytes_used(settings: Settings, prompts: int) -> int | None:
+    """Return the size of the rows that are used, of which max_samples may leave most out."""
+    path = settings.dataset_path
+    if settings.max_samples is None and path.suffix in (*BY_LINE, ".json"):
+        return path.stat().st_size
+    if path.suffix not in BY_LINE:
+        return None
+    with path.open("rb") as file:
+        return sum(map(len, islice(file, prompts)))

@@ -10,6 +10,8 @@ from trajectile.run_folder.ids import Id, Ids, make_id, remember, remembered, ro
 from trajectile.run_folder.journal import FAILURE, PROMPT, records
 from trajectile.run_folder.paths import RunFolder
 
+KEYS = ".jsonl.keys"
+
 
 class ShardFiles(NamedTuple):
     """The rows of one shard's files; None for a file that is not there, or need not be read.
@@ -44,7 +46,7 @@ def take_inventory(folder: RunFolder, dataset_file: Path, *, on_bad_row: str, ma
     shards = list(_shards(folder))
     used = [
         *folder.numbers("failures"),
-        *folder.numbers("keys", ".keys"),
+        *folder.numbers("keys", KEYS),
         *folder.numbers("journal", ".times"),
     ]
     highest = max([*used, *(shard.number for shard in shards)], default=-1)
@@ -53,7 +55,7 @@ def take_inventory(folder: RunFolder, dataset_file: Path, *, on_bad_row: str, ma
 
 def _shards(folder: RunFolder) -> Iterator[ShardFiles]:
     batches, journals = set(folder.numbers("")), set(folder.numbers("journal"))
-    given, lost = set(folder.numbers("shards")), set(folder.numbers("keys", ".keys", "batch_")) - batches
+    given, lost = set(folder.numbers("shards")), set(folder.numbers("keys", KEYS, "batch_")) - batches
     for number in sorted(batches | journals | given):
         batch = batch_ids(folder, number) if number in batches else None
         journal = list(row_ids(folder.journal(number))) if number in journals else None

@@ -29,15 +29,6 @@ class PreparedRun(NamedTuple):
     superseded: int = 0
 
 
-def check_run_settings(given: Settings) -> tuple[Settings, RunFolder, Identity | None, Offer]:
-    """Check settings against the run, the distributions and the files they name; a UserError says what to mend."""
-    folder = RunFolder(given.folder)
-    load_prefill(given.prefill_messages_file)
-    identity = read_identity(folder)
-    settings = settle(given, identity)
-    return settings, folder, identity, make_offer(settings, identity)
-
-
 def prepare_run(config: dict[str, Any], arguments: Sequence[str] = ()) -> PreparedRun:
     """Check the configuration, the toolsets and the dataset, and plan the run. A UserError says what to mend.
 
@@ -50,7 +41,11 @@ def prepare_run(config: dict[str, Any], arguments: Sequence[str] = ()) -> Prepar
 
 def prepare(given: Settings) -> PreparedRun:
     """As prepare_run, from settings that were read."""
-    settings, folder, identity, offer = check_run_settings(given)
+    folder = RunFolder(given.folder)
+    load_prefill(given.prefill_messages_file)
+    identity = read_identity(folder)
+    settings = settle(given, identity)
+    offer = make_offer(settings, identity)
     inventory = take_inventory(
         folder, settings.dataset_path, on_bad_row=settings.on_bad_row, max_samples=settings.max_samples
     )

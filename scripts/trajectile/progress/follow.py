@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from trajectile.run_folder.paths import SHARD_NAME
+from trajectile.run_folder.paths import shard_number
 
 Stamp = tuple[int, int, int]  # inode, size, time of the last change
 
@@ -28,12 +28,12 @@ class Changes:
     def _stamps(self) -> Iterator[tuple[int, Stamp]]:
         with suppress(FileNotFoundError), os.scandir(self.folder) as entries:
             for entry in entries:
-                if entry.name.startswith(self.prefix) and entry.name.endswith(self.suffix):
-                    match = SHARD_NAME.match(entry.name)
+                if entry.name.startswith(self.prefix):
+                    number = shard_number(entry.name, self.suffix)
                     with suppress(FileNotFoundError):
-                        stat = entry.stat()
-                        if match:
-                            yield int(match[1]), (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+                        if number is not None:
+                            stat = entry.stat()
+                            yield number, (stat.st_ino, stat.st_size, stat.st_mtime_ns)
 
 
 class Lines:

@@ -40,7 +40,6 @@ class RunReader:
         self._batches = Changes(folder.root, "batch_", ".jsonl")
         self._journals = Changes(journal, "shard_", ".jsonl")
         self._times = Changes(journal, "shard_", ".times")
-        self._leases = Changes(journal, "shard_", ".lease")
         self._ledgers = Changes(failures, "shard_", ".jsonl")
         self._lines: dict[str, Lines] = defaultdict(Lines)
         self._counts: dict[int, int] = {}  # finished rows of shards that nobody works on
@@ -92,8 +91,8 @@ class RunReader:
         return None
 
     def _living(self) -> dict[int, Owner]:
-        list(self._leases.changed())
-        owners = {number: living_owner(self.folder.shard_lease(number)) for number in self._leases.known}
+        numbers = self.folder.numbers("journal", ".lease")
+        owners = {number: living_owner(self.folder.shard_lease(number)) for number in numbers}
         return {number: owner for number, owner in owners.items() if owner}
 
     def _read_ledgers(self) -> None:

@@ -6,6 +6,7 @@ from trajectile.progress.standing import Standing
 
 SECONDS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 ERROR_CHARS = 300
+THREE_DIGITS = 0.9995  # of a unit, from where on a number is rounded up to it
 
 
 def one_line(now: Standing) -> str:
@@ -54,7 +55,7 @@ def clipped(text: str) -> str:
 def short(number: int) -> str:
     """Return a number with three digits and k, M or G."""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if number >= size:
+        if number >= THREE_DIGITS * size:
             return f"{number / size:.3g}{unit}"
     return str(number)
 

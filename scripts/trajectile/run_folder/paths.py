@@ -12,7 +12,7 @@ from typing import BinaryIO
 import psutil
 
 TEMPORARY_NAME = re.compile(r"\..+\.(\d+)@(.+)\.tmp")
-SHARD_NAME = re.compile(r"(?:batch|shard)_(\d+)\.")
+SHARD_NAME = re.compile(r"(?:batch|shard)_(0|[1-9][0-9]*)(\..+)")
 
 
 class RunFolder:
@@ -82,8 +82,14 @@ class RunFolder:
 def _numbers(folder: Path, prefix: str, suffix: str) -> Iterator[int]:
     with suppress(FileNotFoundError):
         for name in os.listdir(folder):  # noqa: PTH208 (plans list 10,000 files; a Path for each is slow)
-            if name.startswith(prefix) and name.endswith(suffix) and (match := SHARD_NAME.match(name)):
-                yield int(match[1])
+            if name.startswith(prefix) and (number := shard_number(name, suffix)) is not None:
+                yield number
+
+
+def shard_number(name: str, suffix: str) -> int | None:
+    """Return the number in the name of a shard's file, None for others, such as a copy that somebody keeps."""
+    match = SHARD_NAME.fullmatch(name) if name.endswith(suffix) else None
+    return int(match[1]) if match and match[2] == suffix else None
 
 
 @contextmanager
@@ -123,13 +129,19 @@ def _temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}@{socket.gethostname()}.tmp")
 
 
-def remove_temporaries(root: Path) -> None:
-    """Remove what processes of this host were writing in a run folder when they were killed."""
+def temporaries(root: Path) -> Iterator[tuple[Path, int, str]]:
+    """Yield each half-written file of a run folder with pid and host of the process that wrote it."""
     folders = [root, *(Path(entry) for entry in os.scandir(root) if entry.is_dir() and entry.name != "scratch")]
     for entry in chain.from_iterable(map(os.scandir, folders)):
-        owner = TEMPORARY_NAME.fullmatch(entry.name)
-        if owner and owner[2] == socket.gethostname() and not psutil.pid_exists(int(owner[1])):
-            Path(entry).unlink(missing_ok=True)
+        if owner := TEMPORARY_NAME.fullmatch(entry.name):
+            yield Path(entry), int(owner[1]), owner[2]
+
+
+def remove_temporaries(root: Path) -> None:
+    """Remove what processes of this host were writing in a run folder when they were killed."""
+    for path, pid, host in temporaries(root):
+        if host == socket.gethostname() and not psutil.pid_exists(pid):
+            path.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:
