@@ -24,18 +24,15 @@ def main(run_folder: Path, manifest: Path, report: Path) -> None:
     from trajectile.run_folder.batch import Manifest
     from trajectile.run_folder.identity import record_images
     from trajectile.run_folder.paths import RunFolder, write_atomic
-    from trajectile.run_folder.stop import invocation
     from trajectile.sandbox.factory import make_backend
-    from trajectile.sandbox.images import Images
 
     folder = RunFolder(run_folder)
     settings = read_settings(folder)
     backend = make_backend(settings, folder)
-    store = backend.images()
-    if store is None:
+    images = backend.images()
+    if images is None:
         raise UserError(f"sandbox: {settings.sandbox} keeps no images on this machine: there is nothing to check")
     wanted = wanted_images(folder, msgspec.json.decode(manifest.read_bytes(), type=Manifest), backend)
-    images = Images(store, settings.image_pull, invocation(folder))
     checked = asyncio.run(check_images(images, wanted, click.echo))
     record_images(folder, {name: image.digest for name, image in checked.items() if image.digest})
     write_atomic(report, msgspec.json.format(msgspec.json.encode(checked), indent=2) + b"\n")

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fake_engine import FakeEngine
 from sandbox_contract import engines
 from sandbox_contract.subjects import ENGINES
 from sandbox_registry import Registry
+from trajectile.errors import UserError
 from trajectile.sandbox.docker.engine import Engine
 from trajectile.sandbox.docker.images import DockerImages
 from trajectile.sandbox.images import Found, Images, ImageStore, ImageUnavailable, Progress
@@ -132,6 +134,7 @@ JOB_PROGRAM = """
 import asyncio, sys
 from pathlib import Path
 from test_images import Folder, ensure
+from trajectile.errors import UserError
 from trajectile.sandbox.docker.engine import Engine
 from trajectile.sandbox.docker.images import DockerImages
 from trajectile.sandbox.images import Images
@@ -188,3 +191,25 @@ def test_pulling_tells_how_far_it_is_and_failing_says_why(registry: Registry) ->
     assert any("% of" in text or (is_podman and "Download" in text) for text in told)
     [reason] = ensure(images, registry.image("denied"))
     assert "denied" in reason or "not for you" in reason
+
+
+@pytest.mark.parametrize(
+    ("pull", "why"), [("breaks off", "broke off"), ("silent", "for 1 s"), ("silent from the start", "for 1 s")]
+)
+def test_a_pull_that_is_not_ended_is_an_image_that_cannot_be_had(
+    monkeypatch: pytest.MonkeyPatch, pull: str, why: str
+) -> None:
+    told: list[str] = []
+    with FakeEngine(pull) as engine:
+        monkeypatch.setenv("DOCKER_HOST", engine.address)
+        images = Images(DockerImages(Engine(), silence_s=1), "missing", "s")
+        with pytest.raises(ImageUnavailable, match=f"the engine .*{why}"):
+            asyncio.run(images.ensure("a:1", told.append))
+    assert told == ([] if "start" in pull else ["25% of 0 MB, Downloading"])
+
+
+def test_a_cache_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("TRAJECTILE_CACHE", str(tmp_path / "file"))
+    with pytest.raises(UserError, match=r"nothing can be written in .*/file/.* TRAJECTILE_CACHE"):
+        ensure(Images(Folder(tmp_path), "missing", "s"), "a")

@@ -161,6 +161,33 @@ def test_an_own_distribution_takes_the_place_of_one_of_its_name(folder: Path) ->
         make_offer(load_settings({"distributions_file": "d.yaml"}))
 
 
+STICKING = """
+from trajectile.tools.tool import Tool, parameters
+
+class Sticks:
+    async def close(self):
+        raise RuntimeError("it sticks")
+
+async def f(context, arguments):
+    context.own.get(Sticks), context.shared.get(Sticks)
+    return "x"
+
+TOOL = Tool("t", "mine", "", parameters([]), f)
+"""
+
+
+def test_what_a_tool_cannot_close_costs_no_batch(
+    folder: Path, server: ScriptedServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder / "t.py").write_text(STICKING)
+    (folder / "d.yaml").write_text("d:\n  mine: 100\n")
+    job = Job(folder, server, ["a"], tool_files="t.py", distributions_file="d.yaml", distribution="d")
+    job.script({"match": "a", "replies": [{"tool_calls": [{"name": "t", "arguments": {}}]}, {"text": "done"}]})
+    assert job.here() == 0
+    job.release()
+    assert len(job.rows()) == 1 and caplog.text.count("Sticks of a tool cannot be closed") == 2
+
+
 def test_own_toolsets_and_distributions_are_listed(folder: Path) -> None:
     for name, text in zip(("count_words.py", "own.yaml"), example(), strict=True):
         (folder / name).write_text(text)

@@ -1,20 +1,29 @@
-"""What a run asks of the singularity and modal backends besides running commands."""
+"""What a run asks of the backends of containers besides running commands."""
 
 import asyncio
+import os
 import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from container_images import archive, rootfs
+from fake_engine import FakeEngine
 from trajectile.configuration.settings import load_settings
 from trajectile.errors import FatalError, PromptError, UserError
 from trajectile.rows import PromptRow
 from trajectile.run_folder.paths import RunFolder
 from trajectile.sandbox.backend import Backend
 from trajectile.sandbox.factory import make_backend
-from trajectile.sandbox.singularity import apptainer, sif
+from trajectile.sandbox.ownership import this_process
+from trajectile.sandbox.singularity import apptainer, container, sif
 
+NOBODY = 65534
 needs_engine = pytest.mark.skipif(
     not (shutil.which("apptainer") or shutil.which("singularity")),
     reason="neither apptainer nor singularity is in PATH",
@@ -146,3 +155,92 @@ def test_modal_refuses_what_it_does_not_have(tmp_path: Path) -> None:
     assert "network bridge" in made(tmp_path, "modal", sandbox_network="bridge").describe()
     with pytest.raises(FatalError, match="Modal has none and bridge"):
         made(tmp_path, "modal", sandbox_network="mine").check()
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder of a user without rights, within such a user's reach."""
+    folder = Path(tempfile.mkdtemp())
+    if os.geteuid() == 0:
+        os.chown(folder, NOBODY, NOBODY)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@contextmanager
+def without_rights() -> Iterator[None]:
+    """Be no longer root, who can remove everything; nothing can be imported then."""
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+@pytest.mark.parametrize("sandbox", ["local", "singularity"])
+def test_folders_that_cannot_be_removed_are_named_and_stop_nothing(
+    shared: Path, caplog: pytest.LogCaptureFixture, sandbox: str
+) -> None:
+    backend, parent = made(shared, sandbox), RunFolder(shared / "run").scratch
+    host, pid, began = this_process()
+    dead = [parent / f"{host}-{pid}-{began}0-{number}" for number in (1, 2)]
+    with without_rights():
+        for folder in dead:
+            (folder / "home").mkdir(parents=True)
+        parent.chmod(0o555)
+        assert backend.reap() == 0
+        assert [list(folder.iterdir()) for folder in dead] == [[], []], "what can go went, of each of them"
+        parent.chmod(0o755)
+        assert all(f"{folder} is left behind" in caplog.text for folder in dead) and "remove it as root" in caplog.text
+        assert backend.reap() == 2 and list(parent.iterdir()) == []
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_a_keeper_that_cannot_be_started_costs_no_descriptors(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+
+    async def start() -> None:
+        before = open_files()
+        with pytest.raises(FileNotFoundError):
+            container.Container([str(tmp_path / "none")], {}, tmp_path)
+        assert open_files() == before
+
+    asyncio.run(start())
+
+
+def test_an_engine_that_refuses_to_list_its_containers_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FakeEngine() as engine:
+        monkeypatch.setenv("DOCKER_HOST", engine.address)
+        assert made(tmp_path, "docker").reap() == 0
+
+
+def test_variables_that_lead_to_no_engine_are_one_sentence_of_the_start(tmp_path: Path) -> None:
+    (tmp_path / "p.jsonl").write_text('{"prompt": "a"}\n')
+    snakefile = Path(__file__).parents[1] / "Snakefile"
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(snakefile), "--cores", "1", "--config"]
+    config = ["dataset_file=p.jsonl", "run_name=r", "model=m", "base_url=http://127.0.0.1:9/v1", "sandbox=docker"]
+    env = {**os.environ, "DOCKER_HOST": "foo://bar"}
+    done = subprocess.run([*command, *config], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert [line for line in done.stderr.splitlines() if "DOCKER_HOST" in line and "foo://bar" in line]
+
+
+@pytest.mark.parametrize("address", ["foo://bar", "tcp://host:port", "tcp://[::1"])
+def test_an_address_of_no_engine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("DOCKER_HOST", address)
+    with pytest.raises(UserError, match="DOCKER_HOST"):
+        made(tmp_path, "docker")
+
+
+def test_certificates_that_are_not_there_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_TLS_VERIFY", "1")
+    monkeypatch.setenv("DOCKER_CERT_PATH", str(tmp_path))
+    with pytest.raises(UserError, match="DOCKER_CERT_PATH"):
+        made(tmp_path, "docker")

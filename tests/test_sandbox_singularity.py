@@ -51,8 +51,10 @@ def image(roots: Path) -> str:
 
 
 @asynccontextmanager
-async def opened(parent: Path, image: str, **options: Any) -> AsyncIterator[SingularitySandbox]:
-    sandbox = SingularitySandbox(parent, image, **{"output_limit": 20_000, **options})
+async def opened(
+    parent: Path, image: str, cwd: str = "", output_limit: int = 20_000, **options: Any
+) -> AsyncIterator[SingularitySandbox]:
+    sandbox = SingularitySandbox(parent, image, cwd=cwd, output_limit=output_limit, options=Options(**options))
     try:
         await sandbox.start()
         yield sandbox
@@ -139,7 +141,7 @@ def test_read_only_but_for_temporary_folders_and_mounts(tmp_path: Path, image: s
         assert await said(sandbox, "echo x >/etc/x || cat /data/given; echo x >/data/x; echo y >/tmp/y; cat /tmp/y")
         assert await said(sandbox, "ls /etc/x /data /tmp 2>/dev/null") == "/data:\ngiven\n\n/tmp:\ny\n"
 
-    within(tmp_path / "run", image, test, read_only=True, mounts=[f"{shared}:/data:ro"])
+    within(tmp_path / "run", image, test, read_only=True, mounts=(f"{shared}:/data:ro",))
 
 
 def test_images_without_bash_work_too(tmp_path: Path) -> None:
@@ -269,12 +271,11 @@ def test_without_an_engine_nothing_starts(tmp_path: Path, monkeypatch: pytest.Mo
 OWNER_PROGRAM = """
 import asyncio, sys
 from pathlib import Path
+from trajectile.sandbox.singularity.apptainer import Options
 from trajectile.sandbox.singularity.sandbox import SingularitySandbox
 
-from sandbox_contract.subjects import gone, running, said
-
 async def main():
-    sandbox = SingularitySandbox(Path(sys.argv[1]), sys.argv[2], output_limit=1000)
+    sandbox = SingularitySandbox(Path(sys.argv[1]), sys.argv[2], output_limit=1000, options=Options())
     await sandbox.start()
     await sandbox.exec(sys.argv[3], timeout_s=None)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from container_images import archive, rootfs
+from trajectile.sandbox.images import Images, ImageUnavailable
 from trajectile.sandbox.singularity import sif
 
 ENGINE = shutil.which("apptainer") or shutil.which("singularity")
@@ -20,14 +21,15 @@ needs_engine = [
 ASKER = """
 import asyncio, sys
 from pathlib import Path
-from trajectile.sandbox.singularity import sif
+from trajectile.sandbox.images import Images, ImageUnavailable
+from trajectile.sandbox.singularity.sif import SifStore
 
 def say(line):
     print("BUILDS")
 
 try:
-    print(asyncio.run(sif.ensure_sif(sys.argv[1], Path(sys.argv[2]), "missing", say, "start 1")))
-except sif.ImageUnavailable as error:
+    print(asyncio.run(Images(SifStore(Path(sys.argv[2])), "missing", "start 1").ensure(sys.argv[1], say)).name)
+except ImageUnavailable as error:
     print("FAILED", error)
 """
 
@@ -41,7 +43,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def ensure(image: str, cache: Path, policy: str = "missing") -> tuple[Path, list[str]]:
     said: list[str] = []
-    return asyncio.run(sif.ensure_sif(image, cache, policy, said.append)), said
+    found = asyncio.run(Images(sif.SifStore(cache), policy, "").ensure(image, said.append))
+    return Path(found.name), said
 
 
 def asked_at_once(number: int, *arguments: str, env: "dict[str, str] | None" = None) -> list[str]:
@@ -55,7 +58,7 @@ def asked_at_once(number: int, *arguments: str, env: "dict[str, str] | None" = N
 @pytest.mark.parametrize("name", ["image.sif", "folder/"])
 def test_files_and_folders_are_taken_as_they_are(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    with pytest.raises(sif.ImageUnavailable, match="no such file or folder"):
+    with pytest.raises(ImageUnavailable, match="no such file or folder"):
         ensure(str(path), tmp_path / "cache")
     path.mkdir() if name.endswith("/") else path.write_bytes(b"")
     assert ensure(str(path), tmp_path / "cache") == (path, [])
@@ -64,7 +67,7 @@ def test_files_and_folders_are_taken_as_they_are(tmp_path: Path, name: str) -> N
 def test_a_name_is_not_a_folder_that_happens_to_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "python").mkdir()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(sif.ImageUnavailable, match="image_pull is never"):
+    with pytest.raises(ImageUnavailable, match="image_pull is never"):
         ensure("python", tmp_path / "cache", "never")
 
 
@@ -88,6 +91,13 @@ def test_digest_of_a_file_that_changes(tmp_path: Path) -> None:
         assert found is not None
         digests.append(found.digest)
     assert digests == [f"sha256:{hashlib.sha256(data).hexdigest()}" for data in (b"1", b"12")]
+
+
+def test_the_users_own_note_of_a_digest_is_not_ours(tmp_path: Path) -> None:
+    (tmp_path / "a.sif").write_bytes(b"1")
+    (tmp_path / "a.sif.sha256").write_text("0000  a.sif\n")
+    found = sif.SifStore(tmp_path / "cache").find(str(tmp_path / "a.sif"))
+    assert found is not None and found.digest == f"sha256:{hashlib.sha256(b'1').hexdigest()}"
 
 
 class TestBuilds:

@@ -278,6 +278,43 @@ def test_a_screenshot_is_looked_at_and_kept(world: World, site: Site, server: Sc
     world.run(test, model="scripted", base_url=server.base_url, max_retries=0)
 
 
+def test_what_happened_on_a_page_is_told_with_its_screenshot(world: World, site: Site, server: ScriptedServer) -> None:
+    async def test(user: Prompt) -> None:
+        async def later(script: str) -> None:
+            await user.use("console", expression=f"setTimeout(() => {script}, 800), 0")
+            await asyncio.sleep(1)
+
+        await user.use("navigate", url=site.url("/downloads"))
+        await later("alert('Careful')")
+        seen = await user.use("vision", question="?")
+        assert "accepted: Careful" in seen["notes"][0] and (seen["url"], seen["title"]) == (
+            site.url("/downloads"),
+            "Downloads",
+        )
+        server.control(outage={"kind": "answer", "status": 500, "body": {}})
+        await later("alert('Again')")
+        failed = json.loads(await user.result("vision", question="?"))
+        server.control(outage=None)
+        assert "vision model" in failed["error"] and "accepted: Again" in failed["notes"][0]
+        await later("document.links[1].click()")
+        assert "no end within 3 s" in await user.refused("vision", question="?"), "after the screenshot"
+
+    settings = {"model": "scripted", "base_url": server.base_url, "max_retries": 0}
+    world.run(test, browser_timeout=3, browser_max_bytes=10**12, **settings)
+
+
+def test_the_reason_of_a_failure_is_that_of_the_last_connection(world: World, site: Site) -> None:
+    async def test(user: Prompt) -> None:
+        assert "Connect call failed" in await user.refused("navigate", url=f"http://127.0.0.1:{free_port()}")
+        await user.use("navigate", url=site.url())
+        async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0) as hangs_up:
+            port = hangs_up.sockets[0].getsockname()[1]
+            said = await user.refused("navigate", url=f"http://127.0.0.1:{port}")
+        assert said.startswith("net::ERR_"), said  # which one is a matter of time
+
+    world.run(test)
+
+
 def test_a_result_keeps_to_the_size_limit(world: World, site: Site) -> None:
     async def test(user: Prompt) -> None:
         await user.use("navigate", url=site.url("/long"))
@@ -518,6 +555,21 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert "playwright install chromium" in lack()
     (tmp_path / "chromium-1").mkdir()
     assert "vision_base_url" in lack(model="local/smollm2-135m") and lack(model="m") == ""
+
+
+def test_a_driver_that_dies_costs_the_prompts_that_need_it_alone(
+    tmp_path: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("playwright")
+    job = Job(tmp_path, server, ["look", "think"], distribution="browser_only", browser_path=sys.executable)
+    call = {"name": "browser_snapshot", "arguments": {}}
+    job.script(
+        {"match": "look", "replies": [{"tool_calls": [call]}]}, {"match": "think", "replies": [{"text": "done"}]}
+    )
+    monkeypatch.setenv("PLAYWRIGHT_NODEJS_PATH", "/bin/false")
+    assert job.here() == 0
+    job.release()
+    assert [failure.kind for failure in job.failures()] == ["browser_start"] and len(job.rows()) == 1
 
 
 def test_a_run_with_a_browser_counts_its_calls(site: Site, tmp_path: Path, server: ScriptedServer) -> None:

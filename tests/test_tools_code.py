@@ -105,6 +105,32 @@ def test_limits_of_a_script(tmp_path: Path) -> None:
     in_sandbox(tmp_path, test, code_max_calls=2, code_timeout=30)
 
 
+def test_what_cannot_be_called_is_refused_once_and_the_next_call_gets_its_own_answer(tmp_path: Path) -> None:
+    code = """
+import agent_tools, multiprocessing
+def tried(*arguments):
+    try:
+        print(agent_tools.write_file(*arguments))
+    except RuntimeError as problem:
+        print(problem)
+tried("a", "x" * (33 << 20))
+tried("a", float("nan"))
+tried("a", "x")
+fork = multiprocessing.get_context("fork").Process(target=tried, args=("b", "y"))
+fork.start()
+fork.join()
+tried("c", "zz")
+"""
+
+    async def test(context: ToolContext, run: Run) -> None:
+        large, odd, first, forked, last = (await run(code))["output"].splitlines()
+        assert "may have 16 MB" in large and "must be JSON: NaN" in odd
+        assert "let forks return what they have to the script" in forked
+        assert [first, last] == ["Wrote 1 bytes to a", "Wrote 2 bytes to c"]
+
+    in_sandbox(tmp_path, test)
+
+
 def test_the_time_limit_of_the_settings_holds(tmp_path: Path) -> None:
     async def test(context: ToolContext, run: Run) -> None:
         assert "timed out" in (await run("import time; time.sleep(60)", timeout=100))["error"]
@@ -119,9 +145,8 @@ def test_frames_are_told_from_what_is_printed_however_they_are_cut() -> None:
         for at in range(0, len(stream), size):
             channel.feed(stream[at : at + size])
         assert channel.value() == b"a\0b\0tokxcd\0e"
-        assert [channel.requests.get_nowait()["tool"] for _ in range(2)] == ["t", ""], (
-            "what is no JSON asks for no tool"
-        )
+        assert channel.requests.get_nowait()["tool"] == "t"
+        assert "must be JSON" in channel.requests.get_nowait()["refused"] and channel.requests.empty()
 
 
 def test_todo_keeps_a_list_for_the_prompt(tmp_path: Path) -> None:

@@ -21,8 +21,10 @@ from trajectile.configuration.settings import load_settings
 from trajectile.errors import PromptError, UserError
 from trajectile.planning.preparation import prepare_run
 from trajectile.sandbox.local.sandbox import LocalSandbox
+from trajectile.tools.browser.running import start
 from trajectile.tools.calling import call
 from trajectile.tools.mcp.asking import ask_for_tools
+from trajectile.tools.mcp.lines import Lines, Said
 from trajectile.tools.mcp.offered import offered_name
 from trajectile.tools.mcp.servers import read_servers
 from trajectile.tools.mcp.toolset import server_tools
@@ -128,6 +130,51 @@ def test_a_server_on_the_host_gets_its_own_variables_alone(monkeypatch: pytest.M
         assert await use("env", name="MINE") == "a [hidden]", "what a placeholder stands for reaches no conversation"
 
     with_server(plain(env={"MINE": "a ${TOKEN}"}), test)
+
+
+def test_what_is_usual_or_short_is_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEBUG", "1")
+
+    async def test(context: ToolContext, use: Use) -> None:
+        assert await use("echo", text=f"10:12 {os.environ['HOME']}") == f"10:12 {os.environ['HOME']}"
+
+    with_server(plain(env={"DEBUG": "${DEBUG}", "CACHE": "${HOME}", "MINE": "${TOKEN}"}), test)
+
+
+def test_a_server_that_starts_beside_a_browser_does_not_get_its_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("playwright")
+    driver = folder / "driver"
+    driver.write_text("#!/bin/sh\ntouch begun\nexec sleep 1\n")
+    driver.chmod(0o755)
+    monkeypatch.setenv("PLAYWRIGHT_NODEJS_PATH", str(driver))
+    before = os.environ.get("TMPDIR", "unset")
+
+    async def test(context: ToolContext, use: Use) -> None:
+        browser = asyncio.ensure_future(start(context.settings))
+        while not (folder / "begun").exists():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        assert os.environ["TMPDIR"] != before, "the driver's"
+        assert await use("env", name="TMPDIR") == before
+        with pytest.raises(PromptError, match="the browser does not start"):
+            await browser
+        assert os.environ.get("TMPDIR", "unset") == before
+
+    with_server(plain(), test)
+
+
+def test_a_line_without_an_end_is_kept_no_longer_than_any_message() -> None:
+    class Stream:
+        closed = False
+
+        def close(self) -> None:
+            self.closed = True
+
+    lines = Lines(stream := Stream(), Said())
+    for _ in range(40):
+        lines.feed(b"x" * (1 << 20))
+    assert stream.closed and lines.value() == b""
 
 
 @contextmanager

@@ -90,6 +90,14 @@ def test_any_bytes_come_out_as_they_went_in(subject: Subject) -> None:
     subject.run(test)
 
 
+def test_leftovers_that_print_on_change_no_status(subject: Subject) -> None:
+    async def test(sandbox: Sandbox) -> None:
+        for _ in range(5):
+            assert (await sandbox.exec("timeout 0.2 yes & sleep 0.01; exit 3", timeout_s=60)).exit_code == 3
+
+    subject.run(test)
+
+
 def test_input_is_fed_and_closed(subject: Subject) -> None:
     async def test(sandbox: Sandbox) -> None:
         assert await said(sandbox, "cat; echo end") == "end\n"

@@ -6,7 +6,7 @@ from trajectile.configuration.settings import Settings
 from trajectile.rows import PromptRow
 from trajectile.run_folder.paths import RunFolder
 from trajectile.sandbox.base import Sandbox
-from trajectile.sandbox.images import ImageStore
+from trajectile.sandbox.images import Images
 from trajectile.sandbox.limits import limits_of
 from trajectile.sandbox.reach import binds, network_mode
 
@@ -14,7 +14,7 @@ from trajectile.sandbox.reach import binds, network_mode
 class Backend(ABC):
     """How the sandboxes of one run are made on this machine. Making a backend asks nothing of an engine."""
 
-    def __init__(self, settings: Settings, folder: RunFolder) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
 
     @abstractmethod
@@ -33,8 +33,8 @@ class Backend(ABC):
     def open(self, row: PromptRow) -> Sandbox:
         """Return a prompt's own sandbox, not started."""
 
-    def images(self) -> ImageStore | None:
-        """Return where this machine keeps its images, None where sandboxes have none."""
+    def images(self) -> Images | None:
+        """Return what sees to the images on this machine, None where sandboxes have none."""
         return None
 
     def image_of(self, row: PromptRow) -> str:
@@ -49,7 +49,7 @@ class ContainerBackend(Backend):
     """Each prompt runs in a container of the image that its row names."""
 
     def __init__(self, settings: Settings, folder: RunFolder) -> None:
-        super().__init__(settings, folder)
+        super().__init__(settings)
         self.run = str(folder.root.absolute())
         self.network = network_mode(settings.sandbox_network)
         self.mounts = tuple(binds(settings.sandbox_mounts))

@@ -31,8 +31,9 @@ class ExecOutput:
             before, after = _without_beginning(held, self._end)
         self._held = end + after
         self._feed(before)
-        if end and after.endswith(b"\n"):
-            self.status = int(after)
+        status, newline, _ = after.partition(b"\n")  # leftovers may have printed on after it
+        if newline:
+            self.status = int(status)
             self.stop()
 
     def _feed(self, data: bytes) -> None:

@@ -2,18 +2,20 @@
 
 import asyncio
 import hashlib
+import os
 import socket
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from trajectile.errors import PromptError
+from trajectile.errors import PromptError, UserError
 from trajectile.model.local.catalogue import cache_folder
 from trajectile.model.serving.locks import file_lock
 from trajectile.run_folder.paths import replace_file
@@ -83,7 +85,7 @@ class Images:
         self._settled: set[str] = set()
 
     async def ensure(self, image: str, progress: Progress) -> Found:
-        """Return `image`, fetched where that is due. Raises ImageUnavailable."""
+        """Return `image`, fetched where that is due. ImageUnavailable; UserError where there is no room for locks."""
         if self._pull != "always" or image in self._settled:
             if found := await asyncio.to_thread(self._store.find, image):
                 return found
@@ -139,6 +141,13 @@ class Images:
             return None
 
     def _file(self, image: str, suffix: str) -> Path:
-        self._store.locks.mkdir(parents=True, exist_ok=True)
+        folder = self._store.locks
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise UserError(
+                f"images: nothing can be written in {folder}. Set TRAJECTILE_CACHE, and TRAJECTILE_SIF where it is "
+                "set, to folders of your own."
+            )
         name = hashlib.sha256(f"{self._store.place}\0{image}".encode()).hexdigest()[:32]
-        return self._store.locks / f"{name}.{suffix}"
+        return folder / f"{name}.{suffix}"

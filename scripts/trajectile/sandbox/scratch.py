@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import logging
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from trajectile.sandbox.ownership import Owner, this_process
 
 _numbers = itertools.count()
+log = logging.getLogger(__name__)
 
 
 def unused(parent: Path) -> Path:
@@ -16,21 +18,23 @@ def unused(parent: Path) -> Path:
     return parent.absolute() / "-".join([*this_process(), str(next(_numbers))])
 
 
-def remove(folder: Path) -> None:
-    """Remove a folder, whatever depth and permissions a command left in it."""
+def remove(folder: Path) -> bool:
+    """Remove a folder, whatever depth and permissions a command left in it; False, with a warning, where it stays."""
     with contextlib.suppress(OSError, RecursionError):
         shutil.rmtree(folder)
-    if folder.exists():
-        subprocess.run(["chmod", "-R", "u+rwX", "--", str(folder)], stderr=subprocess.DEVNULL, check=False)
-        subprocess.run(["rm", "-rf", "--", str(folder)], check=True)
+    if not folder.exists():
+        return True
+    subprocess.run(["chmod", "-R", "u+rwX", "--", str(folder)], stderr=subprocess.DEVNULL, check=False)
+    done = subprocess.run(["rm", "-rf", "--", str(folder)], stderr=subprocess.PIPE, check=False)
+    if done.returncode:
+        reason = done.stderr.decode(errors="replace").partition("\n")[0]
+        log.warning("%s is left behind (%s): remove it as root, or as the user who owns what is in it", folder, reason)
+    return not done.returncode
 
 
 def reap(parent: Path) -> int:
-    """Remove the scratch folders in `parent` whose owner ran on this host and is dead; how many there were."""
-    folders = dead(parent)
-    for folder in folders:
-        remove(folder)
-    return len(folders)
+    """Remove the scratch folders in `parent` whose owner ran on this host and is dead; how many went."""
+    return sum(map(remove, dead(parent)))
 
 
 def dead(parent: Path) -> list[Path]:

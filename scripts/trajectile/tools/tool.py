@@ -1,6 +1,7 @@
 """What a tool is, what it is given, and what its result means."""
 
 import json
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, cast
@@ -14,6 +15,7 @@ from trajectile.sandbox.base import Sandbox
 
 Arguments = dict[str, Any]
 ERROR_CHARACTERS = 1000
+log = logging.getLogger(__name__)
 
 
 class State(Protocol):
@@ -39,8 +41,13 @@ class States:
         return cast(S, self._kept[kind])
 
     async def close(self) -> None:
+        """Close all; one that cannot be closed costs neither the others nor what was made with them."""
         while self._kept:
-            await self._kept.popitem()[1].close()
+            kind, state = self._kept.popitem()
+            try:
+                await state.close()
+            except Exception:
+                log.exception("%s of a tool cannot be closed", kind.__name__)
 
 
 @dataclass

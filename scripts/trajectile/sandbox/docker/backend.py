@@ -33,13 +33,13 @@ class DockerBackend(ContainerBackend):
             raise FatalError(f"sandbox_network: {network}: {error}") from error
 
     def reap(self) -> int:
-        """Without an engine there is nothing to reap: what cannot do without says so."""
-        with suppress(FatalError):
+        """Without an engine, or where it refuses, nothing is reaped: what cannot do without it says so."""
+        with suppress(FatalError, EngineError):
             return reap_containers(self._engine, self.run)
         return 0
 
-    def images(self) -> DockerImages:
-        return DockerImages(self._engine)
+    def images(self) -> Images:
+        return self._images
 
     def open(self, row: PromptRow) -> DockerSandbox:
         return DockerSandbox(

@@ -13,9 +13,10 @@ from urllib.parse import urlsplit
 from docker import APIClient
 from docker.errors import APIError, DockerException, NotFound
 from docker.utils import kwargs_from_env, parse_host
+from requests import PreparedRequest, Response
 from requests.exceptions import RequestException
 
-from trajectile.errors import FatalError
+from trajectile.errors import FatalError, UserError
 from trajectile.sandbox.docker.stream import HEAD_END, Stream
 
 T = TypeVar("T")
@@ -33,13 +34,29 @@ class EngineError(Exception):
         self.missing = missing
 
 
+class Client(APIClient):
+    """The docker SDK's, but for pulls: it asks them to wait for ever."""
+
+    def send(self, request: PreparedRequest, **options: Any) -> Response:
+        return super().send(request, **{**options, "timeout": options.get("timeout") or self.timeout})
+
+
 class Engine:
-    """The engine that DOCKER_HOST names, or the one at the usual place. Nothing is asked before the first call."""
+    """The engine that DOCKER_HOST names, or the one at the usual place. Nothing is asked before the first call.
+
+    `timeout_s` is for each part of an answer. UserError where the variables make no sense.
+    """
 
     def __init__(self, timeout_s: int = ANSWER_TIMEOUT_S) -> None:
-        self._environment = kwargs_from_env()
         self._timeout_s = timeout_s
-        self.address = str(parse_host(self._environment.get("base_url"), tls=bool(self._environment.get("tls"))))
+        try:
+            self._environment = kwargs_from_env()
+            self.address = str(parse_host(self._environment.get("base_url"), tls=bool(self._environment.get("tls"))))
+        except (DockerException, ValueError) as error:
+            raise UserError(
+                "sandbox: docker: DOCKER_HOST, or DOCKER_TLS_VERIFY and DOCKER_CERT_PATH where they are set, lead to "
+                f"no container engine ({error}). Correct them, or set sandbox to local."
+            ) from error
         self._threads = ThreadPoolExecutor(THREADS, "docker")
         self._local = threading.local()
         self._version: str | None = None
@@ -50,7 +67,7 @@ class Engine:
             raise FatalError("DOCKER_HOST: ssh:// is not supported; forward the engine's socket with ssh -L instead")
         if not hasattr(self._local, "client"):
             try:
-                client = APIClient(**self._environment, version=self._version, timeout=self._timeout_s)
+                client = Client(**self._environment, version=self._version, timeout=self._timeout_s)
                 self._version = client.api_version
             except UNREACHABLE as error:
                 raise self.unreachable(error) from error

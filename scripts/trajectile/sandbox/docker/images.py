@@ -3,22 +3,24 @@
 from collections.abc import Iterable
 from typing import Any
 
+from docker.errors import APIError
 from docker.utils import parse_repository_tag
-from requests.exceptions import RequestException
+from requests.exceptions import Timeout
+from urllib3.exceptions import HTTPError, ReadTimeoutError
 
-from trajectile.sandbox.docker.engine import Engine, EngineError, innermost
+from trajectile.sandbox.docker.engine import UNREACHABLE, Engine, EngineError
 from trajectile.sandbox.images import Found, ImageStore, ImageUnavailable, Progress
 
-# A registry that says nothing for so long is gone.
-SILENCE_S = 300
+# A pull without a word for so long is stuck; unpacking a large layer may take minutes of it.
+SILENCE_S = 600
 
 
 class DockerImages(ImageStore):
     """What the engine has and can pull."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, silence_s: int = SILENCE_S) -> None:
         super().__init__()
-        self._engine = engine
+        self._engine, self._silence_s = engine, silence_s
         self.place = engine.address
 
     def find(self, image: str) -> Found | None:
@@ -32,16 +34,18 @@ class DockerImages(ImageStore):
 
     def fetch(self, image: str, progress: Progress) -> None:
         name, tag = parse_repository_tag(image)
-        engine, layers = Engine(timeout_s=SILENCE_S), _Layers()
+        engine, layers = Engine(self._silence_s), _Layers()
         try:
-            for line in engine.ask(lambda client: client.pull(name, tag or "latest", stream=True, decode=True)):
+            for line in engine.client().pull(name, tag or "latest", stream=True, decode=True):
                 if "error" in line:
                     raise ImageUnavailable(image, str(line["error"]))
                 progress(layers.take(line))
-        except EngineError as error:
-            raise ImageUnavailable(image, str(error)) from error
-        except RequestException as error:
-            raise ImageUnavailable(image, f"the engine stopped answering: {innermost(error)}") from error
+        except APIError as error:
+            raise ImageUnavailable(image, str(error.explanation or error)) from error
+        except (Timeout, ReadTimeoutError) as error:
+            raise ImageUnavailable(image, f"the engine said nothing for {self._silence_s} s while it pulled") from error
+        except (*UNREACHABLE, HTTPError) as error:
+            raise ImageUnavailable(image, "the engine broke off its pull; the engine's own log may say why") from error
         finally:
             engine.close()
 

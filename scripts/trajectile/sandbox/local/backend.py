@@ -13,7 +13,7 @@ class LocalBackend(Backend):
     """Commands run behind bubblewrap, Landlock or nothing."""
 
     def __init__(self, settings: Settings, folder: RunFolder) -> None:
-        super().__init__(settings, folder)
+        super().__init__(settings)
         self._scratch = folder.scratch
 
     def describe(self) -> str:

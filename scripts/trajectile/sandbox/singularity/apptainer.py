@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from trajectile.environment import passed
 from trajectile.errors import FatalError
 from trajectile.sandbox.guard import STATE
 from trajectile.sandbox.limits import Limits
@@ -40,7 +41,7 @@ def is_apptainer(program: str) -> bool:
 
 
 def environment() -> dict[str, str]:
-    return {name: os.environ[name] for name in PASSED if name in os.environ} | {"LANG": "C.UTF-8"}
+    return passed(PASSED) | {"LANG": "C.UTF-8"}
 
 
 def isolation() -> list[str]:

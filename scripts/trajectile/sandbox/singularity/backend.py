@@ -30,8 +30,8 @@ class SingularityBackend(ContainerBackend):
     def __init__(self, settings: Settings, folder: RunFolder) -> None:
         super().__init__(settings, folder)
         self._scratch = folder.scratch
-        self._store = SifStore(Path(os.environ.get("TRAJECTILE_SIF") or cache_folder() / "sif"))
-        self._images = Images(self._store, settings.image_pull, invocation(folder))
+        store = SifStore(Path(os.environ.get("TRAJECTILE_SIF") or cache_folder() / "sif"))
+        self._images = Images(store, settings.image_pull, invocation(folder))
 
     @property
     def kind(self) -> str:
@@ -65,22 +65,17 @@ class SingularityBackend(ContainerBackend):
     def reap(self) -> int:
         return sandbox.reap(self._scratch)
 
-    def images(self) -> SifStore:
-        return self._store
+    def images(self) -> Images:
+        return self._images
 
     def open(self, row: PromptRow) -> SingularitySandbox:
         self._refuse_unheld()  # the check may have been left out, or made on another machine
-        limits = self._limits()
+        options = Options(self.network, self._limits(), self.mounts, self.settings.sandbox_read_only)
         return SingularitySandbox(
             self._scratch,
             self.image_of(row),
             cwd=row.cwd,
             output_limit=self.settings.output_limit,
-            network=self.network,
-            memory=limits.memory,
-            cpus=limits.cpus,
-            pids=limits.pids,
-            mounts=self.mounts,
-            read_only=self.settings.sandbox_read_only,
+            options=options,
             images=self._images,
         )

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import subprocess
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from trajectile.errors import PromptError
@@ -42,16 +42,24 @@ class Container(Runner[ContainerCommand]):
         self._shared = os.open(folder / "shared", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         heard, self._control = os.pipe()
         self._status, told = os.pipe()
-        try:
-            with (folder / "log").open("wb") as log:
-                self._process = subprocess.Popen(launch, env=env, cwd=folder, stdin=heard, stdout=told, stderr=log)
-        finally:
-            os.close(heard)
-            os.close(told)
+        with ExitStack() as undo:
+            for descriptor in (self._control, self._status, self._shared):
+                undo.callback(os.close, descriptor)
+            self._process = self._launch(launch, env, heard, told)
+            undo.pop_all()
         self._tree = Tree(self._process.pid)
         for descriptor in (self._control, self._status):
             os.set_blocking(descriptor, False)
         self._loop.add_reader(self._status, self._hear)
+
+    def _launch(self, program: list[str], env: dict[str, str], heard: int, told: int) -> "subprocess.Popen[bytes]":
+        """Start the keeper with the ends of pipes that are its own, which are closed here."""
+        try:
+            with (self._folder / "log").open("wb") as log:
+                return subprocess.Popen(program, env=env, cwd=self._folder, stdin=heard, stdout=told, stderr=log)
+        finally:
+            os.close(heard)
+            os.close(told)
 
     async def started(self) -> None:
         """Wait for the keeper. PromptError with what the engine said where it does not come."""

@@ -1,13 +1,11 @@
 """A sandbox in an apptainer or singularity container, which lives as long as the prompt and no longer."""
 
 import asyncio
-from collections.abc import Iterable
 from pathlib import Path
 
 from trajectile.sandbox import scratch
 from trajectile.sandbox.container import ContainerSandbox
 from trajectile.sandbox.images import Images
-from trajectile.sandbox.limits import Limits
 from trajectile.sandbox.singularity import apptainer, container
 from trajectile.sandbox.singularity.apptainer import Options
 from trajectile.sandbox.singularity.container import Container
@@ -17,9 +15,8 @@ class SingularitySandbox(ContainerSandbox[Path]):
     """A container of `image`, what it writes in a new folder under `scratch_parent`.
 
     `image` is the path of a SIF file or of an image folder, or with `images` what these make one of. `cwd` is a folder
-    in the container, made if need be, the home folder where it is empty. `memory` as in `4g`, `mounts` as in
-    `/here:/there:ro`. `start` raises FatalError without an engine, PromptError with the engine's message where the
-    image cannot be had or the container cannot start.
+    in the container, made if need be, the home folder where it is empty. `start` raises FatalError without an engine,
+    PromptError with the engine's message where the image cannot be had or the container cannot start.
     """
 
     def __init__(
@@ -29,18 +26,12 @@ class SingularitySandbox(ContainerSandbox[Path]):
         *,
         cwd: str = "",
         output_limit: int,
-        network: str = "none",
-        memory: str | None = None,
-        cpus: float | None = None,
-        pids: int | None = None,
-        mounts: Iterable[str] = (),
-        read_only: bool = False,
+        options: Options,
         images: Images | None = None,
     ) -> None:
         self.output_limit = output_limit
         self.image = image
-        self._parent, self._cwd, self._images = scratch_parent, cwd, images
-        self._options = Options(network, Limits(memory, cpus, pids), tuple(mounts), read_only)
+        self._parent, self._cwd, self._options, self._images = scratch_parent, cwd, options, images
 
     async def start(self) -> None:
         self._path = self.image
@@ -62,9 +53,8 @@ class SingularitySandbox(ContainerSandbox[Path]):
 
 
 def reap(parent: Path) -> int:
-    """End the containers of `parent` whose owner ran on this host and is dead, and remove their folders; how many."""
+    """End the containers of `parent` whose owner ran on this host and is dead; how many of their folders went."""
     folders = scratch.dead(parent)
     for folder in folders:
         container.end_left(folder)
-        scratch.remove(folder)
-    return len(folders)
+    return sum(map(scratch.remove, folders))

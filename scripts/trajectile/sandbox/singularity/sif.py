@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from trajectile.sandbox.images import Found, Images, ImageStore, ImageUnavailable, Progress
+from trajectile.environment import passed
+from trajectile.sandbox.images import Found, ImageStore, ImageUnavailable, Progress
 from trajectile.sandbox.output import to_text
 from trajectile.sandbox.singularity import apptainer
 
@@ -36,7 +37,17 @@ class SifStore(ImageStore):
 
     def find(self, image: str) -> Found | None:
         path = self.path(image)
-        return Found(str(path), _digest(path)) if path.exists() else None
+        return Found(str(path), self._digest(path)) if path.exists() else None
+
+    def _digest(self, path: Path) -> str:
+        """`sha256:…` of a SIF file, "" for a folder. A note of it is ours in our own folder alone."""
+        if path.is_dir():
+            return ""
+        if path.parent == self.folder:
+            with suppress(FileNotFoundError):
+                return Path(f"{path}.sha256").read_text()
+        state = path.stat()
+        return _sha256_of_version(path, state.st_mtime_ns, state.st_size)
 
     def path(self, image: str) -> Path:
         """Where `image` is, or will be; an archive that has changed is another image."""
@@ -68,15 +79,6 @@ class SifStore(ImageStore):
             part.unlink(missing_ok=True)
 
 
-async def ensure_sif(image: str, folder: Path, pull: str, progress: Progress = lambda _: None, start: str = "") -> Path:
-    """The path to run `image` from, built in `folder` where `pull` (missing, always, never) and its absence ask for it.
-
-    Of all that ask at the same time, or in the same start of a run, one builds and the others get what it got.
-    Raises ImageUnavailable.
-    """
-    return Path((await Images(SifStore(folder), pull, start).ensure(image, progress)).name)
-
-
 def _build(source: str, target: Path, progress: Progress) -> str:
     """What the engine said where it failed. It has the caller's environment: registry logins, APPTAINER_TMPDIR."""
     command = [apptainer.binary(), "build", "--force", str(target), source]
@@ -93,7 +95,14 @@ def _build(source: str, target: Path, progress: Progress) -> str:
 @contextmanager
 def _running(command: list[str], output: int) -> Iterator["subprocess.Popen[bytes]"]:
     """A program that is killed with all it started where its use ends early."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
+    process = subprocess.Popen(
+        command,
+        env=passed(os.environ),
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        start_new_session=True,
+    )
     try:
         yield process
     finally:
@@ -107,16 +116,6 @@ def _reason(said: str) -> str:
     reason = "; ".join(lines)[-REASON_CHARS:] or "the engine gave no reason"
     hint = " (APPTAINER_TMPDIR names the folder that builds take place in)" if "no space left" in reason else ""
     return reason + hint
-
-
-def _digest(path: Path) -> str:
-    """`sha256:…` of a SIF file, "" for a folder."""
-    if path.is_dir():
-        return ""
-    with suppress(FileNotFoundError):
-        return Path(f"{path}.sha256").read_text()
-    state = path.stat()
-    return _sha256_of_version(path, state.st_mtime_ns, state.st_size)
 
 
 @functools.cache

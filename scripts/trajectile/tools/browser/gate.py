@@ -68,6 +68,7 @@ class Gate:
             self.problems[host.lower()] = _reason(error)
             writer.write(REFUSED if isinstance(error, AddressRefused) else UNREACHABLE)
             return None
+        self.problems.pop(host.lower(), None)
         writer.write(CONNECTED)
         return there
 

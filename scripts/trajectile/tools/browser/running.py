@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trajectile.configuration.settings import Settings
+from trajectile.environment import TEMPORARY
 from trajectile.errors import PromptError
 from trajectile.sandbox import scratch
 from trajectile.tools.browser.finding import browser_environment, cdp_url, executable, without_key
@@ -45,8 +46,6 @@ class Running(NamedTuple):
 
 async def start(settings: Settings) -> Running:
     """Start a browser, or connect to one elsewhere. PromptError where that cannot be done."""
-    from playwright.async_api import Error
-
     stack = AsyncExitStack()
     try:
         async with asyncio.timeout(START_TIMEOUT_S):
@@ -59,7 +58,7 @@ async def start(settings: Settings) -> Running:
                 browser, gate = await _launch(driver, settings, folder, stack)
             stack.push_async_callback(_end, browser.close)
         return Running(browser, gate, stack)
-    except (Error, OSError) as error:
+    except Exception as error:  # Playwright raises a bare one where its driver dies
         await stack.aclose()
         said = str(error) or f"not ready within {START_TIMEOUT_S:g} s"
         raise PromptError("browser_start", f"the browser does not start: {without_key(said)[:1000]}") from None
@@ -84,14 +83,16 @@ async def _start_driver(folder: Path, stack: AsyncExitStack) -> "Playwright":
     from playwright.async_api import async_playwright
 
     # The driver takes the place of its temporary folders from the environment alone; it leaves them when it is killed.
-    kept = os.environ.get("TMPDIR")
-    os.environ["TMPDIR"] = str(folder)
+    # What else is started meanwhile gets its environment from environment.passed.
+    kept = os.environ.get(TEMPORARY)
+    os.environ[TEMPORARY] = str(folder)
     try:
         driver = await async_playwright().start()
     finally:
-        del os.environ["TMPDIR"]
-        if kept is not None:
-            os.environ["TMPDIR"] = kept
+        if kept is None:
+            del os.environ[TEMPORARY]
+        else:
+            os.environ[TEMPORARY] = kept
     stack.push_async_callback(_end, driver.stop)
     return driver
 
@@ -108,7 +109,7 @@ async def _launch(
         executable_path=executable(settings),
         args=[*ARGUMENTS, f"--js-flags=--max-old-space-size={max(limit_bytes >> 20, 1)}"],
         proxy={"server": proxy},
-        env=browser_environment() | {"TMPDIR": str(folder) if len(str(folder)) <= FOLDER_CHARACTERS else SHORT_FOLDER},
+        env=browser_environment() | {TEMPORARY: str(folder) if len(str(folder)) <= FOLDER_CHARACTERS else SHORT_FOLDER},
         downloads_path=folder,
         handle_sigint=False,
         handle_sigterm=False,

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class SharedBrowser:
-    """`places` bounds the prompts that have a context at once; `open` gives one, `gate` knows failed connections."""
+    """`places` bounds the prompts that have a context at once; `open` gives one, `problem` tells why a host failed."""
 
     def __init__(self, settings: Settings) -> None:
         self.places = asyncio.Semaphore(settings.browser_contexts)

@@ -9,12 +9,14 @@ from trajectile.sandbox.base import OutputBuffer
 from trajectile.sandbox.output import HeadTail
 
 REQUEST_LIMIT_BYTES = 16 << 20
+TOO_LARGE = f"a call's arguments may have {REQUEST_LIMIT_BYTES >> 20} MB as JSON, these have more; pass less at once"
+NO_JSON = "a call's arguments must be JSON: NaN, infinities and lone surrogates are none"
 
 
 class Channel(OutputBuffer):
     """Takes a script's standard output apart: `requests` gets what runner.py frames, `value` is all the rest, bounded.
 
-    `started` comes true with the first frame. What is framed by the token and is no request is thrown away.
+    `started` comes true with the first frame. A request that cannot be read holds `refused` alone, which says why.
     """
 
     def __init__(self, token: str, limit_bytes: int) -> None:
@@ -24,6 +26,7 @@ class Channel(OutputBuffer):
         self._printed = HeadTail(limit_bytes)
         self._pending = bytearray()
         self._parts = bytearray()
+        self._too_large = False
 
     def feed(self, chunk: bytes) -> None:
         self._pending += chunk
@@ -55,18 +58,25 @@ class Channel(OutputBuffer):
 
     def _frame(self, frame: bytes) -> None:
         self.started = True
-        if len(self._parts) + len(frame) > REQUEST_LIMIT_BYTES:
-            frame = b"."
         self._parts += frame[1:]
+        if len(self._parts) > REQUEST_LIMIT_BYTES:
+            self._too_large = True
+            self._parts.clear()
         if frame[:1] == b"+":
             return
-        try:
-            request = orjson.loads(self._parts)
-        except orjson.JSONDecodeError:
-            request = {"tool": "", "arguments": {}}
+        request = {"refused": TOO_LARGE} if self._too_large else _read(self._parts)
         self._parts.clear()
-        if isinstance(request, dict) and "tool" in request:
+        self._too_large = False
+        if "tool" in request or "refused" in request:
             self.requests.put_nowait(request)
 
     def value(self) -> bytes:
         return self._printed.value()
+
+
+def _read(text: bytearray) -> dict[str, Any]:
+    try:
+        request = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {"refused": NO_JSON}
+    return request if isinstance(request, dict) else {}

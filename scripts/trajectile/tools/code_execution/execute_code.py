@@ -71,10 +71,13 @@ class Script:
     async def _serve(self) -> None:
         while True:
             request = await self.channel.requests.get()
-            self._send(**await self._answer(str(request["tool"]), request.get("arguments")))
+            self._send(**await self._answer(request))
 
-    async def _answer(self, name: str, arguments: Any) -> dict[str, str]:
+    async def _answer(self, request: dict[str, Any]) -> dict[str, str]:
         """What the script gets for a call: the tool's result, or why there is none."""
+        if "refused" in request:
+            return {"refused": str(request["refused"])}
+        name, arguments = str(request["tool"]), request.get("arguments")
         most = self._context.settings.code_max_calls
         if name not in self._tools or not isinstance(arguments, dict):
             return {"refused": f"there is no tool {name!r} for scripts"}

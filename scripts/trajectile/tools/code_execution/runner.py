@@ -24,15 +24,20 @@ sys.path[:] = _path
 FRAME_BYTES = 3000
 MODULE = "agent_tools"
 NAME = "<script>"
+FORKED = (
+    "only the process of the script itself, with its threads, can call tools, and this is a fork of it: let forks "
+    "return what they have to the script, and call there"
+)
 
 
 class Host:
-    """Our end of the channel; the script and what it starts have neither descriptor."""
+    """The script's end of the channel; programs that it starts have no descriptor of it, forks of it may not call."""
 
     def __init__(self) -> None:
         self.answers = os.fdopen(os.dup(0), "r", encoding="utf-8")
         self.requests = os.dup(1)
         self.lock = threading.Lock()
+        self.pid = os.getpid()
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
@@ -48,6 +53,8 @@ class Host:
                 frame = frame[os.write(self.requests, frame) :]
 
     def call(self, name: str, arguments: "dict[str, Any]") -> Any:
+        if os.getpid() != self.pid:
+            raise RuntimeError(FORKED)
         with self.lock:
             sys.stdout.flush()
             self.send({"tool": name, "arguments": arguments})

@@ -23,7 +23,7 @@ class Unreachable(Exception):
 
 
 class Broken(Exception):
-    """The connection ended during a call, or the server answered what is none; the message says why."""
+    """The connection ended during a call; the message says why."""
 
 
 class Connection:
@@ -36,7 +36,8 @@ class Connection:
     async def ask(self, question: "Callable[[Client], Awaitable[T]]") -> T:
         """What the server answers. Unreachable, Broken, or TimeoutError where it takes too long.
 
-        Each of these ends the session once nobody else waits for an answer: the next question begins another.
+        Each of these ends the session once nobody else waits for an answer: the next question begins another. It goes
+        on after a ValueError: the server refuses, or its answer is not what the protocol asks for.
         """
         if self._session is None:
             self._session = Session(self._server, self._sandbox, self._timeout_s)

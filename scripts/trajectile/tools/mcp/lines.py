@@ -29,14 +29,18 @@ class Said(OutputBuffer):
 class Lines(OutputBuffer):
     """Makes messages of what a server prints, a line each, for `stream`; a line that is none goes to `said`.
 
-    The stream ends where a line is longer than any message, or messages come that nobody waits for.
+    The stream ends where a line is longer than any message, or messages come that nobody waits for; what comes after
+    that is thrown away.
     """
 
     def __init__(self, stream: Any, said: Said) -> None:
         self._stream, self._said = stream, said
         self._pending = bytearray()
+        self._closed = False
 
     def feed(self, chunk: bytes) -> None:
+        if self._closed:
+            return
         self._pending += chunk
         if b"\n" in chunk:
             *lines, rest = bytes(self._pending).split(b"\n")
@@ -44,7 +48,12 @@ class Lines(OutputBuffer):
             for line in lines:
                 self._take(line)
         if len(self._pending) > MESSAGE_LIMIT_BYTES:
-            self._stream.close()
+            self._close()
+
+    def _close(self) -> None:
+        self._closed = True
+        self._pending.clear()
+        self._stream.close()
 
     def _take(self, line: bytes) -> None:
         import anyio
@@ -59,7 +68,7 @@ class Lines(OutputBuffer):
         try:
             self._stream.send_nowait(message)
         except anyio.WouldBlock:
-            self._stream.close()
+            self._close()
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             pass  # the session has ended
 

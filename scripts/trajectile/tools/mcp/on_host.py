@@ -7,12 +7,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from trajectile.environment import passed
 from trajectile.sandbox.base import OutputBuffer
 from trajectile.tools.mcp.lines import MESSAGES_WAITING, Lines, Said, to_line
-from trajectile.tools.mcp.servers import Server, filled_in
+from trajectile.tools.mcp.servers import INHERITED, Server, filled_in
 
-# Nothing of ours: keys are among the rest.
-INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 READ_BYTES = 1 << 16
 LOOK_S, GRACE_S = 0.05, 2.0
 
@@ -46,8 +45,7 @@ async def on_host(server: Server, said: Said) -> AsyncIterator[Any]:
 
 
 async def _start(server: Server) -> asyncio.subprocess.Process:
-    env = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    env |= {name: filled_in(value) for name, value in server.env.items()}
+    env = passed(INHERITED) | {name: filled_in(value) for name, value in server.env.items()}
     pipe = asyncio.subprocess.PIPE
     return await asyncio.create_subprocess_exec(
         server.command, *server.args, stdin=pipe, stdout=pipe, stderr=pipe, env=env, start_new_session=True

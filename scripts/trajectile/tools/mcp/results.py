@@ -47,7 +47,7 @@ def _json(data: Any) -> str:
 
 
 def hide(text: str, secrets: Iterable[str]) -> str:
-    """The text without what stands for a placeholder of the servers' file."""
+    """The text with each of `secrets`, the longest first, replaced."""
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
     return text

@@ -20,6 +20,9 @@ KEYS = ("command", "args", "env", "url", "headers", "where")
 # Keys of the usual form that say nothing here.
 IGNORED = ("type", "description", "autoApprove", "alwaysAllow")
 HOST, SANDBOX = "host", "sandbox"
+# What servers on the host get of the environment. Nothing of ours: keys are among the rest.
+INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
+SECRET_CHARACTERS = 8  # shorter values are parts of other words
 INSTALL = "the package mcp is missing: pip install 'trajectile[mcp]'"
 
 
@@ -50,8 +53,9 @@ class Server:
 
     @property
     def secrets(self) -> list[str]:
-        """What these variables hold, the longest first."""
-        return sorted(filter(None, (os.environ.get(name, "") for name in self.variables)), key=len, reverse=True)
+        """What these variables hold, the longest first; not what is too short or too usual to be a secret."""
+        values = (os.environ.get(name, "") for name in self.variables if name not in INHERITED)
+        return sorted((value for value in values if len(value) >= SECRET_CHARACTERS), key=len, reverse=True)
 
     def lacks(self) -> str:
         """What it lacks on this machine, in a few words, "" where nothing."""

@@ -2,13 +2,14 @@
 
 import asyncio
 import json
-import os
 import signal
 import struct
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from trajectile.environment import passed
 
 PROGRAM = Path(__file__).with_name("worker.py")
 AT_ONCE = 2
@@ -77,7 +78,7 @@ async def _start() -> asyncio.subprocess.Process:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        env={name: os.environ[name] for name in PASSED if name in os.environ},
+        env=passed(PASSED),
         start_new_session=True,
     )
 
