@@ -32,7 +32,7 @@ rule export_dataset:
         arguments=SETTINGS.export_arguments,
         seed=SETTINGS.seed,
     shell:
-        "python {input.script} --run_folder {params.run_folder:q} --exports {wildcards.format}"
+        "python {input.script:q} --run_folder {params.run_folder:q} --exports {wildcards.format}"
         " --export_only_completed {params.only_completed} --export_min_turns {params.min_turns}"
         " --export_max_tokens {params.max_tokens} --export_drop_failed_calls {params.drop_failed_calls}"
         " --export_validation_fraction {params.validation_fraction} --export_deduplicate {params.deduplicate}"

@@ -19,5 +19,5 @@ rule check_images:
     params:
         run_folder=subpath(output.report, ancestor=2),
     shell:
-        "python {input.script} --run_folder {params.run_folder:q} --manifest {input.manifest:q}"
+        "python {input.script:q} --run_folder {params.run_folder:q} --manifest {input.manifest:q}"
         " --report {output.report:q} 2>&1 | tee {log:q}"

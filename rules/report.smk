@@ -90,4 +90,4 @@ rule make_report:
         run_folder=subpath(output.viewer, parent=True),
         plan=TARGETS.results_digest,
     shell:
-        "python {input.script} --run_folder {params.run_folder:q} > {log:q} 2>&1"
+        "python {input.script:q} --run_folder {params.run_folder:q} > {log:q} 2>&1"

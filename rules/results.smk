@@ -26,7 +26,7 @@ rule filter_trajectories:
         reasoning_disabled=SETTINGS.reasons_not,
         plan=TARGETS.results_digest,
     shell:
-        "python {input.script} --run_folder {params.run_folder:q}"
+        "python {input.script:q} --run_folder {params.run_folder:q}"
         " --require_reasoning {params.require_reasoning}"
         " --reasoning_disabled {params.reasoning_disabled} > {log:q} 2>&1"
 
@@ -50,7 +50,7 @@ rule compute_statistics:
         max_attempts=SETTINGS.max_attempts or 0,
         plan=TARGETS.results_digest,
     shell:
-        "python {input.script} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
+        "python {input.script:q} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
         " --max_samples {params.max_samples} --on_bad_row {params.on_bad_row}"
         " --max_attempts {params.max_attempts} 2>&1 | tee {log:q}"
 
@@ -75,7 +75,7 @@ rule merge_trajectories:
         superseded_rows=SETTINGS.superseded_rows,
         plan=TARGETS.results_digest,
     shell:
-        "python {input.script} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
+        "python {input.script:q} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
         " --max_samples {params.max_samples} --on_bad_row {params.on_bad_row}"
         " --superseded_rows {params.superseded_rows} > {log:q} 2>&1"
 
@@ -98,7 +98,7 @@ rule check_run:
         max_failed_fraction=SETTINGS.max_failed_fraction,
         plan=TARGETS.results_digest,
     shell:
-        "python {input.script} --run_folder {params.run_folder:q}"
+        "python {input.script:q} --run_folder {params.run_folder:q}"
         " --max_failed_fraction {params.max_failed_fraction} 2>&1 | tee {log:q}"
 
 
@@ -123,12 +123,12 @@ rule collect:
         reasoning_disabled=SETTINGS.reasons_not,
         superseded_rows=SETTINGS.superseded_rows,
     shell:
-        "( python {input.filter} --run_folder {params.run_folder:q}"
+        "( python {input.filter:q} --run_folder {params.run_folder:q}"
         " --require_reasoning {params.require_reasoning} --reasoning_disabled {params.reasoning_disabled}"
-        " && python {input.statistics} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
+        " && python {input.statistics:q} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
         " --max_samples {params.max_samples} --on_bad_row {params.on_bad_row}"
         " --max_attempts {params.max_attempts}"
-        " && python {input.merge} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
+        " && python {input.merge:q} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
         " --max_samples {params.max_samples} --on_bad_row {params.on_bad_row}"
         " --superseded_rows {params.superseded_rows}"
-        " && python {input.report} --run_folder {params.run_folder:q} ) 2>&1 | tee {log:q}"
+        " && python {input.report:q} --run_folder {params.run_folder:q} ) 2>&1 | tee {log:q}"

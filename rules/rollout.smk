@@ -19,5 +19,5 @@ rule run_batch:
     message:
         "shard {wildcards.shard}: {params.reason}"
     shell:
-        "python {input.script} --run_folder {params.run_folder:q} --shard {wildcards.shard}"
+        "python {input.script:q} --run_folder {params.run_folder:q} --shard {wildcards.shard}"
         " --manifest {input.manifest:q} >> {log:q} 2>&1"

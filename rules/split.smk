@@ -24,7 +24,7 @@ rule split_dataset:
         on_bad_row=SETTINGS.on_bad_row,
         digest=TARGETS.digest,
     shell:
-        "python {input.script} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
+        "python {input.script:q} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
         " --batch_size {params.batch_size} --max_samples {params.max_samples}"
         " --max_attempts {params.max_attempts} --on_bad_row {params.on_bad_row:q}"
         " --digest {params.digest:q} > {log:q} 2>&1"

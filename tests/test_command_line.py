@@ -14,7 +14,7 @@ from scripted_server.fixture import ScriptedServer
 from test_batch_runner import DATASET, SNAKEMAKE, Project, environment, folder
 from trajectile.command_line.cli import main
 from trajectile.planning.workflow import is_dry_run
-from trajectile.sandbox.ownership import start_time
+from trajectile.processes import start_time
 from trajectile.sandbox.scratch import unused
 
 __all__ = ["folder"]
@@ -79,7 +79,7 @@ def test_clean_removes_what_the_dead_left_and_never_results(job: Job) -> None:
     (job.folder.root / "keys" / ".batch_0.jsonl.keys.77@elsewhere.tmp").write_bytes(b"half")
     mine = unused(job.folder.scratch)
     host, pid, _, _ = mine.name.rsplit("-", 3)
-    (job.folder.scratch / f"{host}-{pid}-{int(start_time(int(pid))) + 1}-0").mkdir(parents=True)
+    (job.folder.scratch / f"{host}-{pid}-1{start_time(int(pid))}-0").mkdir(parents=True)
     said = invoke("--clean", "--run_name=r").output
     assert said == "removed: 2 stale leases, 1 stop marker, 1 half-written file, 1 sandbox left behind\n"
     left = {path: path.read_bytes() for path in job.root.rglob("*") if path.is_file()}

@@ -49,12 +49,23 @@ def test_it_is_forgotten_with_another_size_time_or_way_of_reading(run: Run) -> N
     stat = path.stat()
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 1))
     assert remembered(run.folder, path, max_samples=3) is None
-    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    remember(run.folder, path, Ids(IDS, ""), max_samples=3)
     assert remembered(run.folder, path, max_samples=3) is not None
     with path.open("ab") as file:
         file.write(b"\n")
-    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert remembered(run.folder, path, max_samples=3) is None
+    path.unlink()
+    assert remembered(run.folder, path, max_samples=3) is None
+
+
+def test_another_file_of_the_same_name_size_and_time_is_another(run: Run, tmp_path: Path) -> None:
+    for folder, text in (("a", "one"), ("b", "two")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "p.jsonl").write_text(text)
+        os.utime(tmp_path / folder / "p.jsonl", (1e9, 1e9))
+    remember(run.folder, tmp_path / "a" / "p.jsonl", Ids(IDS, ""))
+    assert remembered(run.folder, tmp_path / "a" / "p.jsonl") is not None
+    assert remembered(run.folder, tmp_path / "b" / "p.jsonl") is None
 
 
 @pytest.mark.parametrize(

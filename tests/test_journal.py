@@ -46,6 +46,34 @@ def test_one_record_is_one_line_whatever_breaks_lines_elsewhere(tmp_path: Path) 
     assert path.read_bytes()[offset:] == second + b"\n" and offset == len(first) + 1
 
 
+def test_a_file_that_is_taken_away_while_rows_are_appended_is_put_back(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+
+    async def run() -> None:
+        appender = Appender(path)
+        for message in ("one", "two"):
+            await appender.append(encode(failure(message)))
+            path.unlink()
+        await appender.append(encode(failure("three")))
+        path.rename(tmp_path / "elsewhere")
+        appender.close()
+
+    asyncio.run(run())
+    assert messages(path) == ["one", "two", "three"]
+
+
+def test_nothing_is_appended_beside_a_file_that_took_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    appender = Appender(path)
+    appender.write(encode(failure("one")))
+    path.rename(tmp_path / "elsewhere")
+    path.write_bytes(encode(failure("of another")))
+    for step in (lambda: appender.write(encode(failure("two"))), appender.close):
+        with pytest.raises(OSError, match=r"journal\.jsonl was replaced by another file"):
+            step()
+    assert messages(path) == ["of another"] and messages(tmp_path / "elsewhere") == ["one", "two"]
+
+
 @pytest.mark.parametrize("cut", [1, 20, 150])
 def test_a_torn_last_line_costs_only_itself_and_the_next_one_starts_anew(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "journal.jsonl"

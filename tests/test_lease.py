@@ -50,23 +50,27 @@ def test_the_job_of_a_scheduler_is_named(path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_dead_process_holds_nothing(path: Path, sleeper: "subprocess.Popen[bytes]") -> None:
     assert Lease(path, sleeper.pid).acquire() is None
-    assert Lease(path).acquire() is not None
+    dead = Lease(path).acquire()
+    assert dead is not None
     sleeper.kill()
     zombie_or_gone = psutil.Process(sleeper.pid)
     while zombie_or_gone.status() != psutil.STATUS_ZOMBIE:
         time.sleep(0.01)
     assert Lease(path).acquire() is None, "a zombie holds nothing"
     sleeper.wait()
-    write(path, Owner(socket.gethostname(), sleeper.pid, zombie_or_gone.create_time(), "", "x"))
+    write(path, dead)
     assert Lease(path).acquire() is None
 
 
 def test_a_pid_that_was_given_to_another_process_holds_nothing(path: Path) -> None:
-    mine = psutil.Process()
-    write(path, Owner(socket.gethostname(), mine.pid, mine.create_time() - 100, "", "of another life"))
+    mine = Lease(path).owner
+    write(path, msgspec.structs.replace(mine, birth=f"1{mine.birth}"))
     assert living_owner(path) is None
-    write(path, Owner(socket.gethostname(), mine.pid, mine.create_time(), "", "of this life"))
-    assert living_owner(path) is not None
+    write(path, msgspec.structs.replace(mine, birth=""))
+    assert living_owner(path) is None
+    moved = msgspec.structs.replace(mine, started=mine.started - 5)  # as after a correction of the clock
+    write(path, moved)
+    assert living_owner(path) == moved
 
 
 def test_on_another_host_the_heartbeat_decides(path: Path) -> None:
@@ -75,6 +79,8 @@ def test_on_another_host_the_heartbeat_decides(path: Path) -> None:
     assert Lease(path).acquire() == there
     write(path, there, age_s=SILENCE_S + 10)
     assert Lease(path).acquire() is None
+    write(path, there, age_s=-86400.0)
+    assert Lease(path).acquire() is None, "a time that is to come is none that a heartbeat left"
 
 
 def test_a_heartbeat_makes_the_file_young(path: Path) -> None:

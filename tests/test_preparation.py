@@ -1,12 +1,14 @@
 """What is checked before a run, in words that say what to mend."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from trajectile.errors import UserError
 from trajectile.planning.estimate import estimate
-from trajectile.planning.preparation import PreparedRun, prepare_run, refuse_misread_name
+from trajectile.planning.preparation import PreparedRun, prepare_run
+from trajectile.planning.refusals import refuse_misread_name
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +26,20 @@ def test_a_plan_is_made_and_nothing_is_written(folder: Path) -> None:
     run = prepared('{"prompt": "a"}\n{"prompt": "b"}\n', batch_size=1)
     assert run.plan.prompts == 2 and len(run.plan.shards) == 2 and run.identity is None
     assert [path.name for path in folder.iterdir()] == ["p.jsonl"]
+
+
+def test_what_snakemake_would_stumble_over_is_refused() -> None:
+    with pytest.raises(UserError, match=r"the braces in \{x\}\.jsonl for wildcards"):
+        prepared("", dataset_file="{x}.jsonl")
+    ahead = Path("ahead.jsonl")
+    ahead.write_text('{"prompt": "a"}\n')
+    os.utime(ahead, (4e9, 4e9))
+    with pytest.raises(UserError, match=r"in the future, by its time\. Correct that: touch ahead\.jsonl"):
+        prepared("", dataset_file="ahead.jsonl")
+    Path("data").mkdir()
+    Path("data/r").touch()
+    with pytest.raises(UserError, match=r"run_name: data/r is a file\. Choose another"):
+        prepared('{"prompt": "a"}\n')
 
 
 def test_images_are_refused_where_the_sandbox_runs_none() -> None:

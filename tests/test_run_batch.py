@@ -208,6 +208,21 @@ def test_attempts_that_finish_nothing_are_not_repeated_in_the_same_start(make: A
     assert job.run() == 0 and len(job.rows()) == 1, "the next start tries again"
 
 
+def test_where_few_files_may_be_open_fewer_prompts_run_at_once_and_none_fails(make: Any) -> None:
+    job = make([f"task {n}" for n in range(40)], concurrency=40)
+    job.script(latency=0.2)
+    limited = ["bash", "-c", 'ulimit -n 112 && exec "$@"', "bash", *job.command()]
+    done = subprocess.run(limited, cwd=job.root, env=job.environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len(job.rows()) == 40 and not job.failures()
+    assert "8 prompts at once, not 40: the limit of open files (ulimit -Hn) is too low" in done.stderr
+    soft = ["bash", "-c", 'ulimit -Sn 112 && exec "$@"', "bash", *job.command()]
+    job.folder.batch(0).unlink()
+    job.folder.journal(0).unlink()
+    done = subprocess.run(soft, cwd=job.root, env=job.environment, capture_output=True, text=True)
+    assert done.returncode == 0 and len(job.rows()) == 40 and "open files" not in done.stderr, done.stderr
+
+
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap makes the small disk")
 def test_a_disk_that_fills_up_stops_the_shard_before_a_prompt_is_paid(make: Any) -> None:
     job = make(tasks(3), local_isolation="none")

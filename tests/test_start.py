@@ -11,9 +11,9 @@ from trajectile.configuration.settings import Settings
 from trajectile.errors import FatalError, UserError
 from trajectile.planning.preparation import prepare_run
 from trajectile.planning.start import begin_run
+from trajectile.processes import start_time
 from trajectile.run_folder.lease import Lease, read_owner
 from trajectile.run_folder.stop import mark_stop, stopped
-from trajectile.sandbox.ownership import start_time
 from trajectile.sandbox.scratch import unused
 
 
@@ -72,8 +72,8 @@ def test_the_dead_runs_scratch_folders_are_removed_and_no_others(job: Job) -> No
     mine = unused(job.folder.scratch)
     host, pid, began, _ = mine.name.rsplit("-", 3)
     assert began == start_time(int(pid))
-    dead = job.folder.scratch / f"{host}-{pid}-{int(began) + 1}-0"
-    elsewhere = job.folder.scratch / f"another-{pid}-{int(began) + 1}-0"
+    dead = job.folder.scratch / f"{host}-{pid}-1{began}-0"
+    elsewhere = job.folder.scratch / f"another-{pid}-1{began}-0"
     for folder in (mine, dead, elsewhere):
         folder.mkdir(parents=True)
     job.plan()

@@ -206,3 +206,19 @@ def wait_for(condition: Any, seconds: float = 60) -> None:
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.05)
+
+
+def test_a_checkout_with_spaces_in_its_path_runs_where_python_is_not_in_path(project: Project) -> None:
+    project.write(["task"])
+    checkout = project.folder / "my pröject (1)"
+    checkout.mkdir()
+    for name in ("Snakefile", "rules", "scripts", "config", "profiles", "envs"):
+        (checkout / name).symlink_to(ROOT / name)
+    command = project.command()
+    command[command.index("--snakefile") + 1] = str(checkout / "Snakefile")
+    folders = environment()["PATH"].split(os.pathsep)
+    path = os.pathsep.join(folder for folder in folders if folder != str(Path(sys.executable).parent))
+    made = subprocess.run(
+        command, cwd=project.folder, env=environment() | {"PATH": path}, capture_output=True, text=True
+    )
+    assert made.returncode == 0 and len(project.rows()) == 1, made.stderr

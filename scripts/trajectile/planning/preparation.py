@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from trajectile.agent.prefill import load_prefill
-from trajectile.configuration.schema import schema
 from trajectile.configuration.settings import Settings, load_settings
-from trajectile.dataset.files import unit_of
-from trajectile.errors import UserError
-from trajectile.notes import Notes, counted
+from trajectile.notes import Notes
 from trajectile.planning.inventory import Inventory, failed_attempts, take_inventory
 from trajectile.planning.offer import Offer, make_offer
 from trajectile.planning.plan import Plan, make_plan
+from trajectile.planning.refusals import refuse_files, refuse_images, refuse_misread_name
 from trajectile.planning.settling import settle
 from trajectile.run_folder.identity import Identity, read_identity
 from trajectile.run_folder.paths import RunFolder
@@ -42,6 +40,7 @@ def prepare_run(config: dict[str, Any], arguments: Sequence[str] = ()) -> Prepar
 def prepare(given: Settings) -> PreparedRun:
     """As prepare_run, from settings that were read."""
     folder = RunFolder(given.folder)
+    refuse_files(given, folder)
     load_prefill(given.prefill_messages_file)
     identity = read_identity(folder)
     settings = settle(given, identity)
@@ -59,27 +58,3 @@ def prepare(given: Settings) -> PreparedRun:
 def _superseded(inventory: Inventory, plan: Plan) -> int:
     finished = sum(len(shard.finished) if shard.journal else len(shard.batch or ()) for shard in inventory.shards)
     return finished - (plan.prompts - len(plan.owed) - len(plan.given_up))
-
-
-def refuse_misread_name(run_name: str, arguments: Sequence[str]) -> None:
-    """Raise a UserError where Snakemake's --config made another name of digits: 007 would be run 7."""
-    named = [text.removeprefix("--config=").partition("run_name=") for text in arguments]
-    typed = [name for before, found, name in named if found and not before]
-    if typed and typed[-1] != run_name:
-        raise UserError(
-            f"run_name: Snakemake's --config reads {typed[-1]} as {run_name}, which would be another run. Choose "
-            f'another name, or give it in a file: run_name: "{typed[-1]}" in config/config.yaml or under --configfile.'
-        )
-
-
-def refuse_images(settings: Settings, notes: Notes) -> None:
-    """Raise a UserError where rows name an image and the sandbox runs none."""
-    if settings.sandbox != "local" or not notes.images:
-        return
-    others = [name for name in schema()["properties"]["sandbox"]["enum"] if name != "local"]
-    use = f"Set sandbox to {' or '.join(others)}, or take" if others else "This version has no other sandbox: take"
-    first = f"the first is {unit_of(settings.dataset_path)} {notes.image_line}"
-    raise UserError(
-        f"dataset_file: {settings.dataset_file}: {counted(notes.images, 'row')} with an image ({first}), which "
-        f"sandbox: local cannot run. {use} the columns image and docker_image out."
-    )

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trajectile.configuration.settings import Settings, load_settings
@@ -41,6 +42,7 @@ def worded_as(kind: type[Exception]) -> Iterator[None]:
 
 def prepare(config: dict[str, Any], is_main_process: bool) -> "tuple[Settings, PreparedRun | None]":
     """Return the settings, and in the process that the user started the planned run too; its jobs get the digest."""
+    _offer_python()
     if not is_main_process:
         return load_settings(config), None
     from trajectile.planning.estimate import estimate
@@ -51,6 +53,13 @@ def prepare(config: dict[str, Any], is_main_process: bool) -> "tuple[Settings, P
     if is_dry_run(sys.argv[1:]):
         say(estimate(run))
     return run.settings, run
+
+
+def _offer_python() -> None:
+    """Let the steps, which call `python`, find this one, also where its environment was not activated."""
+    folder, path = str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)
+    if folder not in path.split(os.pathsep):
+        os.environ["PATH"] = f"{folder}{os.pathsep}{path}"
 
 
 def is_dry_run(arguments: Sequence[str]) -> bool:

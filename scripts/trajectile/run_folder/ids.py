@@ -38,15 +38,15 @@ class Ids(NamedTuple):
 
 
 def remembered(folder: RunFolder, path: Path, **options: object) -> Ids | None:
-    """Return the remembered identities of a file, None where it has changed (size, mtime, reading options) since."""
+    """Return the remembered identities of a file, None where it, or the options of reading it, changed since."""
     try:
         header, _, packed = folder.keys(path).read_bytes().partition(b"\n")
         known = orjson.loads(header)
         notes = msgspec.convert(known.pop("notes", {}), Notes)
+        digest = known.pop("digest", "")
+        if known != {**_stamp(path, options), "digest_of_ids": digest_of([packed])}:
+            return None
     except (OSError, ValueError):
-        return None
-    digest = known.pop("digest", "")
-    if known != {**_stamp(path, options), "digest_of_ids": digest_of([packed])}:
         return None
     return Ids(unpack(packed), digest, notes)
 
@@ -79,5 +79,7 @@ def digest_of(parts: Iterable[bytes]) -> str:
 
 
 def _stamp(path: Path, options: dict[str, object]) -> dict[str, object]:
+    """What differs for another content: copies and archives may keep mtimes, so inode and ctime are part of it."""
     stat = path.stat()
-    return {"size": stat.st_size, "mtime_ns": stat.st_mtime_ns, **options}
+    times = {"mtime_ns": stat.st_mtime_ns, "ctime_ns": stat.st_ctime_ns}
+    return {"size": stat.st_size, "inode": stat.st_ino, **times, **options}

@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from trajectile.rows import Ordinal, PromptKey, PromptRow, Trajectory
+from trajectile.run_folder.paths import replace_file
 
 READ_BUFFER = 1 << 16  # bytes; a third of the CPU of the default for rows of 10 KB
 
@@ -42,6 +43,7 @@ class Appender:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
         self._file = path.open("ab+", buffering=0)
         self._flushing: asyncio.Task[None] | None = None
         self._written = self._flushed = 0
@@ -64,6 +66,21 @@ class Appender:
             self._file.truncate(start)
             raise
         self._written += 1
+        self._stay()
+
+    def _stay(self) -> None:
+        """Put the file back where it was taken away: its rows are paid for. OSError where another took its place."""
+        try:
+            there = self._path.stat()
+        except FileNotFoundError:
+            self._file.seek(0)
+            replace_file(self._path, self._file.read())
+            with self._path.open("ab+", buffering=0) as again:
+                os.dup2(again.fileno(), self._file.fileno(), inheritable=False)
+            os.fdatasync(self._file.fileno())
+        else:
+            if not os.path.samestat(there, os.fstat(self._file.fileno())):
+                raise OSError(f"{self._path} was replaced by another file while rows were appended to it")
 
     async def append(self, line: bytes) -> None:
         """Write an encoded line that is on disk when this returns."""
@@ -82,8 +99,11 @@ class Appender:
             self._flushing = None
 
     def close(self) -> None:
-        os.fdatasync(self._file.fileno())
-        self._file.close()
+        try:
+            self._stay()
+            os.fdatasync(self._file.fileno())
+        finally:
+            self._file.close()
 
 
 def encode(record: msgspec.Struct) -> bytes:

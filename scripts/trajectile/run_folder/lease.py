@@ -12,6 +12,8 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from trajectile.processes import start_time
+
 HEARTBEAT_S = 10.0
 SILENCE_S = 60.0
 POLL_S = 1.0
@@ -23,13 +25,17 @@ class LeaseLost(Exception):
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """Who holds a lease. `job_id` is the scheduler's; `token` differs for each holder."""
+    """Who holds a lease: `birth` tells the process from others with its pid, `started` is the same in epoch seconds.
+
+    `job_id` is the scheduler's; `token` differs for each holder.
+    """
 
     host: str
     pid: int
     started: float
     job_id: str
     token: str
+    birth: str = ""
 
     def __str__(self) -> str:
         job = f", job {self.job_id}" if self.job_id else ""
@@ -48,6 +54,7 @@ class Lease:
             process.create_time(),
             os.environ.get("SLURM_JOB_ID", ""),
             os.urandom(8).hex(),
+            start_time(process.pid),
         )
 
     def acquire(self) -> Owner | None:
@@ -124,15 +131,11 @@ def _alive(owner: Owner, path: Path) -> bool:
     """On this host the process decides at once; on another its heartbeat (the file's time) does."""
     if owner.host != socket.gethostname():
         with suppress(FileNotFoundError):
-            return time.time() - path.stat().st_mtime < SILENCE_S
+            return abs(time.time() - path.stat().st_mtime) < SILENCE_S  # no clock is so far ahead of ours
         return False
-    try:
-        process = psutil.Process(owner.pid)
-        return (
-            process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - owner.started) < START_TIME_SLACK_S
-        )
-    except psutil.NoSuchProcess:
-        return False
+    with suppress(psutil.NoSuchProcess):
+        return start_time(owner.pid) == owner.birth and psutil.Process(owner.pid).status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 @contextmanager

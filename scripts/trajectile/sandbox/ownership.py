@@ -2,12 +2,10 @@
 
 import os
 import socket
-import subprocess
 from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
+from trajectile.processes import start_time
 from trajectile.rows import PromptRow
 
 RUN, PROMPT = "run", "prompt"
@@ -30,16 +28,6 @@ class Owner(NamedTuple):
 def this_process() -> Owner:
     pid = os.getpid()
     return Owner(socket.gethostname(), str(pid), start_time(pid))
-
-
-def start_time(pid: int) -> str:
-    """When a process started, as a word to compare (clock ticks since boot on Linux); empty when there is none."""
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19].decode()
-    if Path("/proc/self/stat").exists():
-        return ""
-    shown = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return "".join(filter(str.isalnum, shown.stdout))
 
 
 def tags(run: str, row: PromptRow) -> dict[str, str]:

@@ -19,6 +19,7 @@ from trajectile.run_folder.ids import Id, make_id
 from trajectile.run_folder.journal import Appender, Failure, encode
 from trajectile.run_folder.lease import HEARTBEAT_S, Lease, LeaseLost
 from trajectile.run_folder.paths import RunFolder
+from trajectile.shard.descriptors import room_for
 from trajectile.shard.tally import Tally
 from trajectile.shard.walltime import Walltime
 
@@ -84,8 +85,7 @@ class ShardRun:
 
     async def _work_beside(self, heartbeat: "asyncio.Task[None]") -> None:
         """Run the workers to their end; whatever ends one of them, or the heartbeat, ends all."""
-        count = min(self.shared.settings.concurrency, len(self._rows))
-        workers = [asyncio.create_task(self._worker()) for _ in range(count)]
+        workers = [asyncio.create_task(self._worker()) for _ in range(self._at_once())]
         together = asyncio.gather(*workers)
         both: set[asyncio.Future[Any]] = {together, heartbeat}
         try:
@@ -99,6 +99,13 @@ class ShardRun:
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(together, *workers, return_exceptions=True)
+
+    def _at_once(self) -> int:
+        wanted = min(self.shared.settings.concurrency, len(self._rows))
+        count = room_for(wanted)
+        if count < wanted:
+            log.warning("%d prompts at once, not %d: the limit of open files (ulimit -Hn) is too low", count, wanted)
+        return count
 
     async def _worker(self) -> None:
         while self._rows and not self._must_stop():

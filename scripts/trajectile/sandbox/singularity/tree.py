@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from trajectile.sandbox.ownership import start_time
+from trajectile.processes import start_time
 
 RETRY_S = 0.005
 
