@@ -15,7 +15,16 @@ A, B = Row("a", b"1"), Row("b", b"2")
 SECOND_A = Row("a", b"3")
 
 
-def judge(tmp_path: Path, wanted: str, before: set[Row], after: set[Row], calls: str, *, gentle: bool = True) -> Report:
+def judge(
+    tmp_path: Path,
+    wanted: str,
+    before: set[Row],
+    after: set[Row],
+    calls: str,
+    *,
+    gentle: bool = True,
+    orphans: bool = False,
+) -> Report:
     """Judge a window in which the prompts in `calls` were asked, and answered where in capitals."""
     log = tmp_path / "events.jsonl"
     now = time.time()
@@ -25,7 +34,7 @@ def judge(tmp_path: Path, wanted: str, before: set[Row], after: set[Row], calls:
     ]
     log.write_text("".join(json.dumps({"time": now, **event}) + "\n" for event in asked + answered))
     report = Report(seed=0)
-    window = Window(now - 1, Counter(wanted), before, in_flight=1, beside_orphans=False, gentle=gentle)
+    window = Window(now - 1, Counter(wanted), before, in_flight=1, beside_orphans=orphans, gentle=gentle)
     window.check(report, after, log)
     return report
 
@@ -44,6 +53,13 @@ def test_kept_promises(
     tmp_path: Path, wanted: str, before: set[Row], after: set[Row], calls: str, gentle: bool
 ) -> None:
     assert judge(tmp_path, wanted, before, after, calls, gentle=gentle).violations == []
+
+
+def test_an_answer_may_be_lost_to_each_prompt_in_flight_in_a_shard_of_an_earlier_start(tmp_path: Path) -> None:
+    report = judge(tmp_path, "ab", {A}, {A, B}, "BB", gentle=False, orphans=True)
+    assert (report.violations, report.paid_twice, report.answers_lost_in_flight) == ([], 0, 1)
+    [violation, *_] = judge(tmp_path, "ab", {A}, {A, B}, "BBB", gentle=False, orphans=True).violations
+    assert violation.startswith("prompts answered more often than owed")
 
 
 @pytest.mark.parametrize(
