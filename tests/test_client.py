@@ -1,13 +1,16 @@
 """The model client against a scripted server: what goes out, what comes back, and how it ends."""
 
 import asyncio
+import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from scripted_server.answers import STYLES
 from scripted_server.fixture import ScriptedServer, read_log
-from trajectile.errors import PromptError
+from trajectile.errors import FatalError, PromptError
+from trajectile.model.classify import read_refusal
 from trajectile.model.client import ModelClient
 from trajectile.model.errors import UnknownModel, Unreachable, WrongKey
 from trajectile.model.preflight import check_endpoint
@@ -158,6 +161,46 @@ def test_preflight_accepts_and_refuses() -> None:
         asyncio.run(check_without_list(server))
     with pytest.raises(Unreachable, match="check base_url"):
         asyncio.run(check_endpoint(settings(server)))
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+def test_loopback_is_asked_without_a_proxy(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv(variable, "http://127.0.0.1:1")
+    with ScriptedServer([{"match": "list", "replies": REPLIES}], models=["m"]) as server:
+        for host in ("127.0.0.1", "localhost"):
+            here = settings(server, base_url=server.base_url.replace("127.0.0.1", host))
+            asyncio.run(check_endpoint(here))
+            assert asyncio.run(ask(here, user("list"))).reasoning == "I look."
+    for elsewhere in ("http://127.0.0.2:2/v1", "http://[::1]:2/v1"):
+        with pytest.raises(Unreachable) as caught:
+            asyncio.run(check_endpoint(settings(server, base_url=elsewhere)))
+        assert "127.0.0.1" not in str(caught.value)
+
+
+def test_other_hosts_are_asked_by_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    plain = ModelSettings("http://model.invalid/v1", "key", "m")
+    with pytest.raises(Unreachable, match=r"'127\.0\.0\.1', 1\b"):
+        asyncio.run(check_endpoint(plain))
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_certificates_that_cannot_be_read_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str | None
+) -> None:
+    path = tmp_path / "ca.pem"
+    if content:
+        path.write_text(content)
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    with pytest.raises(FatalError, match=f"SSL_CERT_FILE is {path}, and no certificates can be read there"):
+        asyncio.run(check_endpoint(ModelSettings("https://model.invalid/v1", "key", "m")))
+
+
+def test_a_page_of_open_tags_does_not_stop_the_process() -> None:
+    for body in ("<script" * 60_000, "<" * 60_000):
+        started = time.monotonic()
+        assert read_refusal(500, body.encode()).is_page
+        assert time.monotonic() - started < 2, "minutes, where each tag is looked for anew"
 
 
 async def check_without_list(server: ScriptedServer) -> None:

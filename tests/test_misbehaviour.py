@@ -50,6 +50,24 @@ def wait(seconds: str, code: int = 429) -> dict[str, Any]:
     return status(code, headers={"Retry-After": seconds}, times=1)
 
 
+def deep(levels: int) -> str:
+    return "[" * levels + "]" * levels
+
+
+def events(delta: str) -> dict[str, Any]:
+    end = 'data: {"choices":[{"finish_reason":"stop"}]}'
+    return ok(f'data: {{"choices":[{{"delta":{delta}}}]}}\n\n{end}\n\n', "text/event-stream")
+
+
+def nested(field: str, levels: int = 1005) -> dict[str, Any]:
+    return ok(f'{{"choices": [{{"message": {{"content": "a", {field % deep(levels)}}}}}]}}')
+
+
+def parts(levels: int) -> dict[str, Any]:
+    content = '[{"text": ' * levels + '"a"' + "}]" * levels
+    return ok(f'{{"choices": [{{"message": {{"content": {content}}}}}]}}')
+
+
 PAGE = "<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>"
 EVENTS = (
     'data: {"choices":[{"delta":{"role":"assistant","content":"Hel"}}]}\n\n'
@@ -122,6 +140,13 @@ CASES = [
     Case("page", ok(PAGE, "text/html"), "bad_answer", ALL),
     Case("cut JSON", ok('{"choices": [{"message": {"content": "a'), "bad_answer", ALL),
     Case("deep JSON", ok("[" * 100_000), "bad_answer", ALL),
+    Case("deep error", ok(f'{{"error": {deep(1005)}}}'), "bad_answer", ALL),
+    Case("deep 400", status(400, f'{{"error": {{"message": {deep(1005)}}}}}'), "bad_request", 1),
+    Case("deep arguments", nested('"tool_calls": [{"function": {"arguments": %s}}]'), "bad_answer", ALL),
+    Case("deep id", nested('"tool_calls": [{"id": %s}]'), "bad_answer", ALL),
+    Case("deep reasoning", nested('"reasoning_details": %s'), "bad_answer", ALL),
+    Case("deep parts", parts(500), "bad_answer", ALL),
+    Case("deep error, not JSON", status(400, "[" * 100_000), "bad_request", 1),
     Case("list", ok([1, 2]), "bad_answer", ALL),
     Case("null", ok("null"), "bad_answer", ALL),
     Case("no choices", ok({"id": "a"}), "bad_answer", ALL),
@@ -134,9 +159,13 @@ CASES = [
     Case("content a number", message(content=42), "bad_answer", ALL),
     Case("tool_calls an object", message(tool_calls={"id": "a"}), "bad_answer", ALL),
     Case("huge", {"kind": "huge"}, "bad_answer or timeout", None),
+    Case("stream calls a number", events('{"tool_calls": 5}'), "bad_answer", ALL),
+    Case("stream index a list", events('{"tool_calls": [{"index": []}]}'), "bad_answer", ALL),
+    Case("stream index an object", events('{"tool_calls": [{"index": {}}]}'), "bad_answer", ALL),
     Case("stream cut", ok(EVENTS[:60] + "\n\n", "text/event-stream"), "bad_answer", ALL),
     # odd, but readable
     Case("stream", ok(EVENTS, "text/event-stream"), "reply", 1),
+    Case("parts in parts", parts(40), "reply", 1),
     Case("wrong content type", message(content="Hello") | {"content_type": "text/plain"}, "reply", 1),
     Case("NaN", ok('{"choices": [{"message": {"content": "a"}}], "usage": {"cost": NaN}}'), "reply", 1),
     Case("duplicate keys", ok('{"choices": [{"message": {"content": "a", "content": "b"}}]}'), "reply", 1),

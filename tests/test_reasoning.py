@@ -1,5 +1,6 @@
 """Every spelling of reasoning comes to the same two texts."""
 
+import time
 from typing import Any
 
 import pytest
@@ -51,6 +52,13 @@ def test_same_split(message: dict[str, Any]) -> None:
 )
 def test_edges(message: dict[str, Any], expected: tuple[str, str]) -> None:
     assert split(message) == expected
+
+
+def test_very_many_blocks_do_not_stop_the_process() -> None:
+    started = time.monotonic()
+    reasoning, content = split({"content": "<think>a</think>" * 200_000 + "What."})
+    assert (reasoning.count("a"), content) == (200_000, "What.")
+    assert time.monotonic() - started < 8, "half a minute, where the rest is copied for each"
 
 
 def test_fields_keep_their_names() -> None:

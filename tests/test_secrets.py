@@ -13,6 +13,7 @@ from helpers import ROOT, wait_until
 from scripted_server.fixture import ScriptedServer
 from trajectile.configuration.settings import load_settings
 from trajectile.errors import UserError
+from trajectile.model.errors import WrongKey
 from trajectile.model.keys import api_key
 
 CANARY = "sk-canary-0d9a41"
@@ -85,5 +86,20 @@ def test_each_endpoint_is_given_its_own_key_and_no_other(keys: Any) -> None:
     assert (api_key(router), api_key("https://eu.openrouter.ai/v1"), api_key(other)) == ("router", "router", "openai")
     keys(TRAJECTILE_API_KEY="mine")
     assert api_key(router) == api_key(other) == "mine"
-    keys(TRAJECTILE_API_KEY="")
+    keys(TRAJECTILE_API_KEY=" \n")
     assert api_key(router) == "router", "an empty variable is none"
+
+
+def test_space_around_a_key_is_not_part_of_it(keys: Any) -> None:
+    keys(TRAJECTILE_API_KEY=f" {CANARY}\r\n")
+    assert api_key("https://model.example/v1") == CANARY
+
+
+@pytest.mark.parametrize(
+    ("key", "said"), [("\nb", "7 is a line break"), ("\tb", "7 is a control"), ("é", "7 is outside ASCII")]
+)
+def test_a_key_that_no_header_can_carry_is_refused_by_name_and_not_repeated(keys: Any, key: str, said: str) -> None:
+    keys(TRAJECTILE_API_KEY=f"canary{key}")
+    with pytest.raises(WrongKey, match=f"TRAJECTILE_API_KEY holds no key: its character {said}") as caught:
+        api_key("https://model.example/v1")
+    assert "canary" not in str(caught.value)

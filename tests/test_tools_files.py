@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from tool_contexts import tool_context
 from trajectile.sandbox.local.sandbox import LocalSandbox
 from trajectile.tools.calling import call
 from trajectile.tools.file import matching
+from trajectile.tools.file.difference import diff
 from trajectile.tools.registry import TOOLSETS
 from trajectile.tools.tool import ToolContext, is_failure
 
@@ -90,6 +92,38 @@ def test_patch_answers_with_a_diff_and_keeps_other_bytes(tmp_path: Path) -> None
         assert await context.sandbox.read_file("f") == b"one\r\ntw\xff\r\n3\r\n4\r\n"
 
     within(tmp_path, test)
+
+
+def test_a_change_in_a_long_file_is_shown_and_very_many_are_named(tmp_path: Path) -> None:
+    lines = [f"value {number % 150}" for number in range(50_000)]
+
+    async def test(context: ToolContext) -> None:
+        one = "\n".join([*lines[:30_000], "here", *lines[30_000:]])
+        await use(context, "write_file", path="f", content=one)
+        started = time.monotonic()
+        shown = await use(context, "patch", path="f", old_string="here", new_string="there\nand")
+        around = " value 148\n value 149\n-here\n+there\n+and\n value 0\n value 1"
+        assert shown == f"--- a/f\n+++ b/f\n@@ -29999,5 +29999,6 @@\n{around}"
+        shown = await use(context, "patch", path="f", old_string="value 1", new_string="v", replace_all=True)
+        assert shown == "--- a/f\n+++ b/f\n[lines 2-49972 became lines 2-49972: too many to show]"
+        shown = await use(context, "patch", path="f", old_string="value", new_string="v", replace_all=True)
+        assert "too many" in shown and time.monotonic() - started < 10, "difflib takes minutes"
+        assert b"value" not in await context.sandbox.read_file("f")
+
+    within(tmp_path, test)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "hunks"),
+    [
+        ("a", "a", []),
+        ("a\nb", "a\nb\nb", ["@@ -1,2 +1,3 @@"]),
+        ("", "x\n", ["@@ -1 +1,2 @@"]),
+        ("1\n2\n3\n4\n5\n6\n7\n8\n9", "1\n2\n3\nx\n5\n6\n7\n8\n9\n10", ["@@ -2,5 +2,5 @@", "@@ -8,2 +8,3 @@"]),
+    ],
+)
+def test_hunks_are_numbered_as_in_the_file(before: str, after: str, hunks: list[str]) -> None:
+    assert [line for line in diff(before, after, "f").split("\n") if line.startswith("@@")] == hunks
 
 
 def test_patch_refuses_the_ambiguous_and_the_absent(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ async def check_tool_models(settings: Settings, toolsets: Iterable[str]) -> None
     """
     own_server = settings.model.startswith(LOCAL_PREFIX) or bool(settings.serve_command)
     base_url = "" if own_server else settings.base_url
-    run = _model_settings(settings, base_url, api_key(base_url))
+    run = _model_settings(settings, base_url, "" if own_server else api_key(base_url))
     for role in roles_elsewhere(settings, toolsets):
         try:
             await check_endpoint(settings_of(settings, role, run))

@@ -19,7 +19,9 @@ from trajectile.model.retry_after import asked_wait_s
 from trajectile.model.settings import ModelSettings
 
 QUOTE_CHARS = 300
-_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+READ_CHARS = 16_384
+# no place is read twice: looking for the end of what is not closed from each `<` anew takes minutes
+_TAGS = re.compile(r"<(script|style)\b.*?(?:</\1>|\Z)|<[^<>]*>", re.DOTALL | re.IGNORECASE)
 _SPACE = re.compile(r"\s+")
 
 
@@ -37,11 +39,14 @@ class Refusal(NamedTuple):
 
 
 def read_refusal(status: int, body: bytes) -> Refusal:
-    """Read the body of a refusal; takes OpenAI's form, a list around it, bare messages, plain text and HTML."""
+    """Read the body of a refusal; takes OpenAI's form, a list around it, bare messages, plain text and HTML.
+
+    Texts are read as far as `READ_CHARS`.
+    """
     try:
         data = jsontext.loads(body)
     except (ValueError, RecursionError):
-        text = body.decode("utf-8", "replace").strip()
+        text = _cut(body.strip()[: 4 * READ_CHARS].decode("utf-8", "replace"))
         is_page = text.startswith("<")
         return Refusal(status, "" if is_page else text, _TAGS.sub(" ", text), {}, is_page)
     if isinstance(data, list) and data:
@@ -52,12 +57,16 @@ def read_refusal(status: int, body: bytes) -> Refusal:
 def from_error(status: int, error: Any) -> Refusal:
     """Read an error object; its own code stands in for a status of 0."""
     if not isinstance(error, dict):
-        return Refusal(status, str(error), str(error), {}, False)
+        return Refusal(status, _cut(error), _cut(error), {}, False)
     message = error.get("message") or error.get("detail") or error
     metadata = error.get("metadata") if isinstance(error.get("metadata"), dict) else {}
     upstream = metadata.get("raw") or "" if isinstance(metadata, dict) else ""
-    text = f"{error.get('code')} {error.get('type')} {message} {upstream}"
-    return Refusal(status or _status(error), text, str(message), metadata or {}, False)
+    text = " ".join(_cut(part) for part in (error.get("code"), error.get("type"), message, upstream))
+    return Refusal(status or _status(error), text, _cut(message), metadata or {}, False)
+
+
+def _cut(value: Any) -> str:
+    return str(value)[:READ_CHARS]
 
 
 def error_for(refusal: Refusal, headers: Mapping[str, str], settings: ModelSettings) -> Exception:

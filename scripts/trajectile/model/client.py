@@ -16,6 +16,7 @@ from trajectile.model.transport import Endpoint
 from trajectile.rows import Usage
 
 OnWait = Callable[[str, float], None]
+MALFORMED = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
 T = TypeVar("T")
 Read = Callable[[Answer, float], T]
 
@@ -109,7 +110,11 @@ class ModelClient:
                 answer = await self._endpoint.post(path, body)
         except TimeoutError:
             raise Retryable("timeout", f"no answer within {self.settings.request_timeout_s:g} s") from None
-        return read(answer, clock() - started)
+        try:
+            return read(answer, clock() - started)
+        except MALFORMED as error:
+            kind = type(error).__name__
+            raise Retryable("bad_answer", f"the answer is of a form that cannot be read ({kind})") from error
 
     def _check_hold(self, deadline: float | None) -> None:
         if deadline is not None and self.limiter.hold_until > deadline:

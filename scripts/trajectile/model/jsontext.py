@@ -5,6 +5,8 @@ from typing import Any
 
 import orjson
 
+DEPTH_MAX = 200  # what is read can be written again: orjson writes 254 levels, and recursion goes no deeper either
+
 
 def clean(text: str) -> str:
     """Return `text` with every lone surrogate replaced by U+FFFD."""
@@ -18,12 +20,15 @@ def clean(text: str) -> str:
 def loads(body: bytes) -> Any:
     """Parse JSON, as leniently as Python does where strict parsing fails: bad UTF-8 and lone surrogates become U+FFFD.
 
-    Raises ValueError for what is not JSON, RecursionError for what is nested too deeply.
+    Raises ValueError for what is not JSON, RecursionError for what is nested deeper than `DEPTH_MAX`.
     """
     try:
-        return orjson.loads(body)
+        value = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return _cleaned(json.loads(body.decode("utf-8-sig", "replace")))
+        value = _cleaned(json.loads(body.decode("utf-8-sig", "replace")))
+    if body.count(b"[") + body.count(b"{") > DEPTH_MAX and _is_deep(value):
+        raise RecursionError("JSON nested too deeply")
+    return value
 
 
 def dumps(value: Any) -> bytes:
@@ -32,6 +37,18 @@ def dumps(value: Any) -> bytes:
         return orjson.dumps(value)
     except TypeError:
         return clean(json.dumps(value, ensure_ascii=False)).encode()
+
+
+def _is_deep(value: Any) -> bool:
+    level = _containers([value])
+    for _ in range(DEPTH_MAX):
+        level = [inner for outer in level for inner in _containers(outer)]
+    return bool(level)
+
+
+def _containers(outer: list[Any] | dict[str, Any]) -> list[Any]:
+    inside = outer.values() if isinstance(outer, dict) else outer
+    return [value for value in inside if isinstance(value, list | dict)]
 
 
 def _cleaned(value: Any) -> Any:

@@ -76,9 +76,8 @@ def _from_tags(content: str) -> tuple[str, str]:
 
 def _without_blocks(content: str) -> tuple[str, str]:
     """Take the reasoning blocks off the front; tags further in are text that the model wrote about."""
-    thoughts = []
-    rest = content
-    while match := _OPENED.match(rest):
+    thoughts, end = [], 0
+    while match := _OPENED.match(content, end):
         thoughts.append(match[2].strip())
-        rest = rest[match.end() :]
-    return "\n\n".join(t for t in thoughts if t), rest.lstrip() if thoughts else content
+        end = match.end()
+    return "\n\n".join(t for t in thoughts if t), content[end:].lstrip() if thoughts else content

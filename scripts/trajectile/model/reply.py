@@ -82,8 +82,10 @@ def parse(body: bytes) -> dict[str, Any]:
         raise _bad("the answer is empty")
     try:
         data = sse.merge(body) if sse.is_stream(body) else jsontext.loads(body)
-    except (ValueError, RecursionError):
+    except ValueError:
         raise _bad("the answer is not JSON") from None
+    except RecursionError:
+        raise _bad("the answer is JSON that is nested too deeply") from None
     if not isinstance(data, dict):
         raise _bad("the answer is JSON, but no object")
     return data

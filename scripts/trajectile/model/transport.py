@@ -1,12 +1,13 @@
 """HTTP to one endpoint through the openai client."""
 
+import os
 from typing import Any
 
 import aiohttp
 import httpx2
 from openai import APIStatusError, AsyncOpenAI, DefaultAioHttpClient
 
-from trajectile.errors import PromptError
+from trajectile.errors import FatalError, PromptError
 from trajectile.model.errors import Retryable
 from trajectile.model.reply import Answer
 from trajectile.model.settings import ModelSettings
@@ -15,6 +16,7 @@ from trajectile.model.turnstile import Turnstile
 ANSWER_MAX_BYTES = 64 * 2**20
 CONNECT_TIMEOUT_S = 30.0
 CONNECTIONS_MIN = 1000
+LOOPBACK = ("all://127.0.0.0/8", "all://[::1]", "all://localhost")
 
 
 class Endpoint:
@@ -26,19 +28,11 @@ class Endpoint:
     """
 
     def __init__(self, settings: ModelSettings) -> None:
-        connections = max(CONNECTIONS_MIN, settings.concurrency)
-        # the caller bounds the whole exchange; a limit for each read would let a slow drip run for ever
-        http = DefaultAioHttpClient(
-            timeout=httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S),
-            limits=httpx2.Limits(max_connections=connections, max_keepalive_connections=connections),
-            follow_redirects=False,
-            event_hooks={"response": [_cap]},
-        )
         self._client = AsyncOpenAI(
             base_url=settings.base_url,
             api_key=settings.api_key or "none",
             max_retries=0,
-            http_client=http,
+            http_client=_http(max(CONNECTIONS_MIN, settings.concurrency)),
         )
         self._turnstile = Turnstile()
 
@@ -61,6 +55,23 @@ class Endpoint:
 
     async def aclose(self) -> None:
         await self._client.close()
+
+
+def _http(connections: int) -> httpx2.AsyncClient:
+    try:
+        # the caller bounds the whole exchange; a limit for each read would let a slow drip run for ever
+        return DefaultAioHttpClient(
+            timeout=httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S),
+            limits=httpx2.Limits(max_connections=connections, max_keepalive_connections=connections),
+            follow_redirects=False,
+            event_hooks={"response": [_cap]},
+            mounts=dict.fromkeys(LOOPBACK),  # without a transport of its own, and so without a proxy
+        )
+    except OSError as error:
+        raise FatalError(
+            f"SSL_CERT_FILE is {os.environ.get('SSL_CERT_FILE', 'not set')}, and no certificates can be read there: "
+            f"set it to a file of CA certificates, or unset it. ({error.strerror or error})"
+        ) from None
 
 
 class _TooLarge(Exception):

@@ -1,11 +1,10 @@
 """Models that tools ask beside the run's own: each role has an endpoint, a model, a key and prices of its own."""
 
-import os
 from collections.abc import Iterable
 from typing import Any
 
 from trajectile.configuration.settings import Settings
-from trajectile.model.keys import are_one_server
+from trajectile.model.keys import are_one_server, key_in
 from trajectile.model.settings import ModelSettings
 
 ROLES = {"vision": "vision", "browser": "vision", "image_gen": "image", "tts": "tts"}
@@ -42,7 +41,7 @@ def settings_of(settings: Settings, role: str, run: ModelSettings) -> ModelSetti
         prices = settings.vision_price_prompt_per_million, settings.vision_price_completion_per_million
     return ModelSettings(
         base_url=base_url,
-        api_key=os.environ.get(key_variable(role)) or (run.api_key if same_server else ""),
+        api_key=key_in(key_variable(role)) or (run.api_key if same_server else ""),
         model=model,
         request_timeout_s=_of(settings, role, "timeout"),
         max_retries=run.max_retries,

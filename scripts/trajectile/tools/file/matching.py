@@ -1,6 +1,5 @@
 """Find the text a model means, though it copied spaces, indentation or quotation marks wrongly, and replace it."""
 
-import difflib
 import re
 from collections.abc import Callable
 
@@ -28,9 +27,17 @@ def replace(text: str, old: str, new: str, *, everywhere: bool) -> str:
         raise ValueError("old_string was not found")
     if len(spans) > 1 and not everywhere:
         raise ValueError(f"old_string occurs {len(spans)} times: add lines around it, or set replace_all")
-    for start, end in reversed(spans):
-        text = text[:start] + reindent(new, old, text[start:end]) + text[end:]
+    text = replaced(text, spans, lambda found: reindent(new, old, found))
     return text.replace("\n", "\r\n") if crlf else text
+
+
+def replaced(text: str, spans: list[Span], replacement: Callable[[str], str]) -> str:
+    """`text` with each span, which follow one another, as its replacement."""
+    pieces, at = [], 0
+    for start, end in spans:
+        pieces += [text[at:start], replacement(text[start:end])]
+        at = end
+    return "".join([*pieces, text[at:]])
 
 
 def find(text: str, old: str) -> list[Span]:
@@ -61,7 +68,7 @@ def line_runs(text: str, old: str, normal: Callable[[str], str]) -> list[Span]:
         starts.append(starts[-1] + len(line) + 1)
     spans, at = [], 0
     while at + len(wanted) <= len(lines):
-        if normals[at : at + len(wanted)] == wanted:
+        if normals[at] == wanted[0] and normals[at : at + len(wanted)] == wanted:
             # A newline at the end of `old` is the one after the last line, where there is one.
             end = starts[at + len(wanted)] - (0 if old.endswith("\n") else 1)
             spans.append((starts[at], min(end, len(text))))
@@ -86,9 +93,3 @@ def indent_of(text: str) -> str:
     line = next((line for line in text.split("\n") if line.strip()), "")
     match = INDENT.match(line)
     return match[0] if match else ""
-
-
-def diff(before: str, after: str, path: str) -> str:
-    """A unified diff as valid text."""
-    lines = difflib.unified_diff(before.split("\n"), after.split("\n"), f"a/{path}", f"b/{path}", lineterm="", n=2)
-    return "\n".join(lines).encode("utf-8", "replace").decode("utf-8")

@@ -1,17 +1,18 @@
 """Tool `patch`."""
 
 from trajectile.tools.file import matching
+from trajectile.tools.file.difference import diff
 from trajectile.tools.tool import Arguments, Tool, ToolContext, parameters
 
 
 async def patch(context: ToolContext, arguments: Arguments) -> str:
-    """Result: a unified diff of what was changed."""
+    """Result: a unified diff of what was changed, or where, if that is much."""
     path, old, new = arguments["path"], arguments["old_string"], arguments["new_string"]
     # Bytes that are no UTF-8 come out as they went in.
     before = (await context.sandbox.read_file(path)).decode("utf-8", "surrogateescape")
     after = matching.replace(before, old, new, everywhere=bool(arguments.get("replace_all")))
     await context.sandbox.write_file(path, after.encode("utf-8", "surrogateescape"))
-    return matching.diff(before, after, path)
+    return diff(before, after, path)
 
 
 TOOL = Tool(
