@@ -77,10 +77,3 @@ def test_a_signal_to_batch_runner_ends_its_jobs_in_order(make: Make, number: sig
     again = run.batch_runner("--resume")
     assert again.wait(300) == 0 and run.problem() == "", run.said()
     assert run.asked().total() <= 60 + 3
-
-
-@pytest.mark.usefixtures("by_hand")
-def test_two_hundred_shards_on_four_nodes(make: Make) -> None:
-    run = make(400, batch_size=2)
-    assert run.snakemake().wait(1400) == 0, run.said()
-    assert run.problem() == "" and set(run.asked().values()) == {1}

@@ -32,3 +32,14 @@ def test_two_runs_side_by_side_make_what_one_machine_makes_and_plan_on_no_node(m
     opened = witness.read_text().splitlines()
     assert any(path.endswith("rollout.smk") for path in opened)
     assert [path for path in opened if path.endswith("prompts.jsonl") or "data/r/" in path] == []
+
+
+@pytest.mark.usefixtures("by_hand")
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("shards", [200, 1010])
+def test_many_shards_on_four_nodes(make: Make, shards: int) -> None:
+    """H24: more shards than a job array may hold."""
+    run = make(2 * shards, batch_size=2)
+    assert run.snakemake().wait(7000) == 0, run.said()
+    assert run.problem() == "" and set(run.asked().values()) == {1}
+    assert len(list(run.folder.glob("batch_*.jsonl"))) == shards
