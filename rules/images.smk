@@ -8,7 +8,7 @@ localrules:
 rule check_images:
     """Look for the images of the owed prompts, and fetch those that are missing."""
     input:
-        manifest=ancient(MANIFEST),
+        manifest=MANIFEST,
         script=ancient(f"{workflow.basedir}/scripts/check_images.py"),
     output:
         report=IMAGES,

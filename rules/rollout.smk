@@ -4,8 +4,8 @@
 rule run_batch:
     """Run the agent on the prompts of one shard."""
     input:
-        manifest=ancient(MANIFEST),
-        images=ancient(IMAGES_TO_CHECK),
+        manifest=MANIFEST,
+        images=IMAGES_TO_CHECK,
         script=ancient(f"{workflow.basedir}/scripts/run_batch.py"),
     output:
         batch="<run>/batch_{shard}.jsonl",

@@ -1,11 +1,15 @@
 import json
 import os
+import shutil
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import psutil
 import pytest
-from helpers import Job
+from helpers import Job, wait_until
 from scripted_server.fixture import ScriptedServer
 from trajectile.configuration.settings import Settings
 from trajectile.errors import FatalError, UserError
@@ -78,6 +82,27 @@ def test_the_dead_runs_scratch_folders_are_removed_and_no_others(job: Job) -> No
         folder.mkdir(parents=True)
     job.plan()
     assert set(job.folder.scratch.iterdir()) == {mine, elsewhere}
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+def test_a_bubblewrap_that_lost_its_owner_at_its_start_is_ended(job: Job) -> None:
+    mine = unused(job.folder.scratch)
+    host, pid, began, _ = mine.name.rsplit("-", 3)
+    dead = mine.with_name(f"{host}-{pid}-1{began}-0")
+    for folder in (mine, dead):
+        (folder / "home").mkdir(parents=True)
+    command = ["bwrap", "--dev-bind", "/", "/", "--chdir"]
+    left, living = (subprocess.Popen([*command, str(folder / "home"), "sleep", "60"]) for folder in (dead, mine))
+    try:
+        for process in (left, living):
+            wait_until(lambda pid=process.pid: psutil.Process(pid).name() == "bwrap", "bwrap")
+        job.plan()
+        assert left.wait(30) == -signal.SIGKILL and not dead.exists()
+        assert living.poll() is None
+    finally:
+        for process in (left, living):
+            process.kill()
+            process.wait()
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,17 @@ def wait_for(condition: Any, seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
+def test_begun_shards_go_on_at_another_batch_size_though_the_plan_is_the_same(project: Project) -> None:
+    """Snakemake looks at no job behind an `ancient` file whose own job is due, as split_dataset is with other params."""
+    project.write(["task 0", "task 1", "task 2"])
+    project.server.control(outage={"kind": "answer", "status": 500})
+    failing = {"preflight": "false", "max_retries": 0, "max_consecutive_failures": 1, "concurrency": 1}
+    assert [project.snakemake(**failing).returncode for _ in range(2)] == [1, 1]
+    project.server.control(outage=None)
+    made = project.snakemake(batch_size=2)
+    assert made.returncode == 0 and len(project.rows()) == 3, made.stderr
+
+
 def test_a_checkout_with_spaces_in_its_path_runs_where_python_is_not_in_path(project: Project) -> None:
     project.write(["task"])
     checkout = project.folder / "my pröject (1)"

@@ -6,6 +6,7 @@ from trajectile.run_folder.paths import RunFolder
 from trajectile.sandbox import scratch
 from trajectile.sandbox.backend import Backend
 from trajectile.sandbox.local import isolation
+from trajectile.sandbox.local.leftovers import end_bwraps
 from trajectile.sandbox.local.sandbox import LocalSandbox
 
 
@@ -23,6 +24,7 @@ class LocalBackend(Backend):
         isolation.resolve(self.settings.local_isolation, self.settings.sandbox_network)
 
     def reap(self) -> int:
+        end_bwraps(scratch.dead(self._scratch))
         return scratch.reap(self._scratch)
 
     def open(self, row: PromptRow) -> LocalSandbox:
