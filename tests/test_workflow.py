@@ -209,7 +209,7 @@ def wait_for(condition: Any, seconds: float = 60) -> None:
 
 
 def test_begun_shards_go_on_at_another_batch_size_though_the_plan_is_the_same(project: Project) -> None:
-    """Snakemake looks at no job behind an `ancient` file whose own job is due, as split_dataset is with other params."""
+    """Snakemake leaves out jobs behind an `ancient` file whose own job is due, as split_dataset is by other params."""
     project.write(["task 0", "task 1", "task 2"])
     project.server.control(outage={"kind": "answer", "status": 500})
     failing = {"preflight": "false", "max_retries": 0, "max_consecutive_failures": 1, "concurrency": 1}
