@@ -62,7 +62,7 @@ test_costs.py::test_a_run_that_costs_too_much_stops_and_keeps_everything
     max_cost
 test_check_run.py::test_too_many_failures_end_with_status_1_after_the_verdict_is_written
     max_failed_fraction
-test_identity.py::test_run_takes_the_runs_own_and_leaves_the_rest
+test_settling.py::test_run_takes_the_runs_own_and_leaves_the_rest
     settings_change
 faults/test_cases.py::test_discarded_rows_have_their_reason_and_are_not_paid_for_again
     require_reasoning
