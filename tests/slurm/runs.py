@@ -46,9 +46,12 @@ class Run:
     def write(self, prompts: list[str]) -> None:
         (self.work / "prompts.jsonl").write_text("".join(json.dumps({"prompt": text}) + "\n" for text in prompts))
 
-    def snakemake(self, *options: str, resources: str = SMALL, retries: int = 5) -> "subprocess.Popen[bytes]":
+    def snakemake(
+        self, *options: str, resources: str = SMALL, retries: int = 5, at_once: int = 100
+    ) -> "subprocess.Popen[bytes]":
         """Start a head process, by default one that sends the shards to the cluster."""
-        there = ("--workflow-profile", "slurm", *POLL, "--retries", str(retries), "--set-resources", *resources.split())
+        most = ("--retries", str(retries), "--jobs", str(at_once))
+        there = ("--workflow-profile", "slurm", *POLL, *most, "--set-resources", *resources.split())
         return self._start(self._snakemake(*(options or there)))
 
     def in_one_allocation(self) -> "subprocess.Popen[bytes]":
