@@ -134,7 +134,6 @@ JOB_PROGRAM = """
 import asyncio, sys
 from pathlib import Path
 from test_images import Folder, ensure
-from trajectile.errors import UserError
 from trajectile.sandbox.docker.engine import Engine
 from trajectile.sandbox.docker.images import DockerImages
 from trajectile.sandbox.images import Images

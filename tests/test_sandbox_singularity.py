@@ -15,11 +15,12 @@ import pytest
 from container_images import rootfs
 from sandbox_contract.subjects import gone, running, said
 from trajectile.errors import FatalError, PromptError
+from trajectile.sandbox import scratch
 from trajectile.sandbox.base import SandboxDied
 from trajectile.sandbox.limits import Limits
 from trajectile.sandbox.singularity import apptainer
-from trajectile.sandbox.singularity import sandbox as singularity
 from trajectile.sandbox.singularity.apptainer import Options
+from trajectile.sandbox.singularity.container import end_left
 from trajectile.sandbox.singularity.sandbox import SingularitySandbox
 
 pytestmark = [
@@ -293,10 +294,10 @@ def test_a_container_that_a_command_keeps_alive_is_ended_at_the_next_start(tmp_p
     while len(running(f"sleep\0{mark}")) < 2:
         assert owner.poll() is None
         time.sleep(0.02)
-    assert singularity.reap(tmp_path) == 0
+    assert scratch.reap(tmp_path, end_left) == 0
     owner.kill()
     owner.wait()
-    assert singularity.reap(tmp_path) == 1
+    assert scratch.reap(tmp_path, end_left) == 1
     assert gone(f"sleep\0{mark}")
     assert list(tmp_path.iterdir()) == []
     assert gone(str(tmp_path))

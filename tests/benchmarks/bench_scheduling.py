@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 import click
-from measuring import ROOT, print_table, run
+from measuring import ROOT, files_below, print_table, run
 
 STOPWATCH = Path(__file__).parent / "stopwatch"
 SHARD_SIZE = 10
@@ -64,7 +64,7 @@ def measure(shards: int) -> list[str]:
         cpu, memory = snakemake("--until", "run_batch")
         if len(list(Path("data/bench").glob("batch_*.jsonl"))) != shards:
             raise click.ClickException("not all batches were made")
-        files = sum(len(names) for top in ("data/bench", ".snakemake") for _, _, names in os.walk(top))
+        files = files_below(Path("data/bench"), Path(".snakemake"))
         os.chdir(ROOT)
     figures = [
         f"{cpu:.1f}",

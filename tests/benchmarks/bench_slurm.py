@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import click
-from measuring import ROOT, print_table
+from measuring import ROOT, files_below, print_table
 from scripted_server.fixture import ScriptedServer, read_log
 from slurm.cluster import PYTHON, problem
 
@@ -142,7 +142,7 @@ def _show(shards: list[Shard], wall: float) -> None:
 
 def _show_head(notes: list[dict], work: Path, shards: int) -> None:
     [head] = [note for note in notes if "--workflow-profile" in note["argv"] and "ended" in note]
-    files = sum(len(names) for top in ("data/r", ".snakemake") for _, _, names in os.walk(work / top))
+    files = files_below(work / "data" / "r", work / ".snakemake")
     cpu, memory = head["cpu"], head["memory"] / 1e6
     click.echo(f"head: {cpu:.1f} s of CPU, {1000 * cpu / shards:.0f} ms a shard, {memory:.0f} MB")
     click.echo(f"{files / shards:.1f} files a shard")

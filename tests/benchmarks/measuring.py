@@ -53,6 +53,10 @@ def medians(measure: Callable[[], tuple[float, ...]], repeat: int) -> list[float
     return [statistics.median(values) for values in zip(*(measure() for _ in range(repeat)), strict=True)]
 
 
+def files_below(*folders: Path) -> int:
+    return sum(len(names) for folder in folders for _, _, names in os.walk(folder))
+
+
 def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     table = Table(box=None, title=title, title_justify="left")
     for number, column in enumerate(columns):

@@ -28,12 +28,11 @@ class Changes:
     def _stamps(self) -> Iterator[tuple[int, Stamp]]:
         with suppress(FileNotFoundError), os.scandir(self.folder) as entries:
             for entry in entries:
-                if entry.name.startswith(self.prefix):
-                    number = shard_number(entry.name, self.suffix)
-                    with suppress(FileNotFoundError):
-                        if number is not None:
-                            stat = entry.stat()
-                            yield number, (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+                number = shard_number(entry.name, self.prefix, self.suffix)
+                with suppress(FileNotFoundError):
+                    if number is not None:
+                        stat = entry.stat()
+                        yield number, (stat.st_ino, stat.st_size, stat.st_mtime_ns)
 
 
 class Lines:

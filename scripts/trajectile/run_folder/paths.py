@@ -82,13 +82,13 @@ class RunFolder:
 def _numbers(folder: Path, prefix: str, suffix: str) -> Iterator[int]:
     with suppress(FileNotFoundError):
         for name in os.listdir(folder):  # noqa: PTH208 (plans list 10,000 files; a Path for each is slow)
-            if name.startswith(prefix) and (number := shard_number(name, suffix)) is not None:
+            if (number := shard_number(name, prefix, suffix)) is not None:
                 yield number
 
 
-def shard_number(name: str, suffix: str) -> int | None:
+def shard_number(name: str, prefix: str, suffix: str) -> int | None:
     """Return the number in the name of a shard's file, None for others, such as a copy that somebody keeps."""
-    match = SHARD_NAME.fullmatch(name) if name.endswith(suffix) else None
+    match = SHARD_NAME.fullmatch(name) if name.startswith(prefix) else None
     return int(match[1]) if match and match[2] == suffix else None
 
 

@@ -5,6 +5,7 @@ import itertools
 import logging
 import shutil
 import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from trajectile.sandbox.ownership import Owner, this_process
@@ -32,14 +33,14 @@ def remove(folder: Path) -> bool:
     return not done.returncode
 
 
-def reap(parent: Path) -> int:
-    """Remove the scratch folders in `parent` whose owner ran on this host and is dead; how many went."""
-    return sum(map(remove, dead(parent)))
+def reap(parent: Path, end: Callable[[Sequence[Path]], None] = lambda _: None) -> int:
+    """Remove the scratch folders in `parent` whose owner ran on this host and is dead; how many went.
 
-
-def dead(parent: Path) -> list[Path]:
-    """The scratch folders in `parent` whose owner ran on this host and is dead."""
-    return [folder for folder in parent.glob("*") if _is_dead(folder.name)]
+    `end` is given them first, to end what still runs there.
+    """
+    dead = [folder for folder in parent.glob("*") if _is_dead(folder.name)]
+    end(dead)
+    return sum(map(remove, dead))
 
 
 def _is_dead(name: str) -> bool:

@@ -24,8 +24,7 @@ class LocalBackend(Backend):
         isolation.resolve(self.settings.local_isolation, self.settings.sandbox_network)
 
     def reap(self) -> int:
-        end_bwraps(scratch.dead(self._scratch))
-        return scratch.reap(self._scratch)
+        return scratch.reap(self._scratch, end_bwraps)
 
     def open(self, row: PromptRow) -> LocalSandbox:
         return LocalSandbox(

@@ -9,11 +9,13 @@ from trajectile.model.local.catalogue import cache_folder
 from trajectile.rows import PromptRow
 from trajectile.run_folder.paths import RunFolder
 from trajectile.run_folder.stop import invocation
+from trajectile.sandbox import scratch
 from trajectile.sandbox.backend import ContainerBackend
 from trajectile.sandbox.images import Images
 from trajectile.sandbox.limits import Limits, limits_asked, limits_of
-from trajectile.sandbox.singularity import apptainer, sandbox
+from trajectile.sandbox.singularity import apptainer
 from trajectile.sandbox.singularity.apptainer import Options
+from trajectile.sandbox.singularity.container import end_left
 from trajectile.sandbox.singularity.sandbox import SingularitySandbox
 from trajectile.sandbox.singularity.sif import SifStore
 
@@ -63,7 +65,7 @@ class SingularityBackend(ContainerBackend):
         self._refuse_unheld()
 
     def reap(self) -> int:
-        return sandbox.reap(self._scratch)
+        return scratch.reap(self._scratch, end_left)
 
     def images(self) -> Images:
         return self._images

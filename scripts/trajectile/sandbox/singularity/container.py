@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import subprocess
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -156,8 +157,9 @@ class Container(Runner[ContainerCommand]):
         await processes.end(self._process, CLOSE_GRACE_S)
 
 
-def end_left(folder: Path) -> None:
-    """End what runs in the container of `folder`, whose owner is dead."""
-    with suppress(OSError, ValueError):
-        pid, started = (folder / "first").read_text().split()
-        container_tree.kill(Process(int(pid), started))
+def end_left(folders: Sequence[Path]) -> None:
+    """End what runs in the containers of these folders, whose owners are dead."""
+    for folder in folders:
+        with suppress(OSError, ValueError):
+            pid, started = (folder / "first").read_text().split()
+            container_tree.kill(Process(int(pid), started))

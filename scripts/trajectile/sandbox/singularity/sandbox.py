@@ -6,7 +6,7 @@ from pathlib import Path
 from trajectile.sandbox import scratch
 from trajectile.sandbox.container import ContainerSandbox
 from trajectile.sandbox.images import Images
-from trajectile.sandbox.singularity import apptainer, container
+from trajectile.sandbox.singularity import apptainer
 from trajectile.sandbox.singularity.apptainer import Options
 from trajectile.sandbox.singularity.container import Container
 
@@ -50,11 +50,3 @@ class SingularitySandbox(ContainerSandbox[Path]):
 
     async def _remove(self, made: Path) -> None:
         await asyncio.to_thread(scratch.remove, made)
-
-
-def reap(parent: Path) -> int:
-    """End the containers of `parent` whose owner ran on this host and is dead; how many of their folders went."""
-    folders = scratch.dead(parent)
-    for folder in folders:
-        container.end_left(folder)
-    return sum(map(scratch.remove, folders))
