@@ -15,11 +15,11 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from browser_pages import fill
-from browser_world import Prompt, lives, processes_below, prompt
+from browser_world import Prompt, prompt
 from helpers import Job, wait_until
+from living_processes import lives, processes_below
 from scripted_server.fixture import ScriptedServer
 from trajectile.configuration.settings import load_settings
 from trajectile.errors import PromptError, UserError
@@ -452,14 +452,15 @@ def test_a_killed_process_leaves_no_browser_and_its_folder_goes(site: Site, tmp_
     environment = os.environ | {"PYTHONPATH": f"{TESTS}:{TESTS.parent / 'scripts'}", "TMPDIR": str(tmp_path)}
     started = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
     assert started.stdout
-    pids = json.loads(started.stdout.readline())
-    assert len(pids) > 4
+    started.stdout.readline()
+    below = processes_below(started.pid)
+    assert len(below) > 4
     time.sleep(0.5)
     started.send_signal(signal.SIGKILL)
     started.wait()
     started.stdout.close()
     end = time.monotonic() + 15
-    while left := [pid for pid in pids if psutil.pid_exists(pid) and lives(psutil.Process(pid))]:
+    while left := [process for process in below if lives(process)]:
         assert time.monotonic() < end, left
         time.sleep(0.1)
     [folders] = tmp_path.glob("trajectile-browser-*")

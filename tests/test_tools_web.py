@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import os
 import signal
 import zlib
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Any
 
 import psutil
 import pytest
+from living_processes import processes_below
 from tool_contexts import tool_context
 from trajectile.configuration.settings import load_settings
 from trajectile.sandbox.local.sandbox import LocalSandbox
@@ -71,7 +73,7 @@ def site() -> Iterator[Site]:
 
 
 def workers() -> list[psutil.Process]:
-    return [each for each in psutil.Process().children() if str(PROGRAM) in each.cmdline()]
+    return processes_below(os.getpid(), str(PROGRAM))
 
 
 def test_a_page_becomes_markdown(web: Web, site: Site) -> None:

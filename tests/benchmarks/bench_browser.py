@@ -18,7 +18,8 @@ import psutil
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests"), str(Path(__file__).parent)]
 
-from browser_world import processes_below, prompt  # noqa: E402
+from browser_world import prompt  # noqa: E402
+from living_processes import processes_below  # noqa: E402
 from measuring import print_table  # noqa: E402
 from trajectile.tools.tool import States  # noqa: E402
 from web_site import Site, answer  # noqa: E402
