@@ -184,6 +184,12 @@ def test_other_hosts_are_asked_by_the_proxy(monkeypatch: pytest.MonkeyPatch) -> 
         asyncio.run(check_endpoint(plain))
 
 
+def test_a_proxy_of_an_unknown_kind_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "ftp://proxy.invalid")
+    with pytest.raises(FatalError, match=r"ALL_PROXY leads to no proxy: .*'ftp://proxy\.invalid'"):
+        asyncio.run(check_endpoint(ModelSettings("https://model.invalid/v1", "key", "m")))
+
+
 @pytest.mark.parametrize("content", [None, "no certificate"])
 def test_certificates_that_cannot_be_read_are_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str | None

@@ -8,6 +8,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 from trajectile.dataset.files import read_raw, unit_of
+from trajectile.dataset.prompts import read_prompts
 from trajectile.errors import UserError
 
 BOM = b"\xef\xbb\xbf"
@@ -139,6 +140,15 @@ def test_csv_rows_have_the_line_they_begin_on(tmp_path: Path) -> None:
         (8, "invalid UTF-8"),
         (9, {"prompt": "last", "n": "4"}),
     ]
+
+
+def test_an_empty_cell_is_no_prompt_where_another_column_has_one(tmp_path: Path) -> None:
+    turns = '"[{""role"": ""user"", ""content"": ""hi""}]"'
+    path = tmp_path / "p.csv"
+    path.write_text(f"prompt,messages,n\n,{turns},1\nb,,2\n")
+    first, second = read_prompts(path)
+    assert (first.turns[0].value, second.turns[0].value) == ("hi", "b")
+    assert json.loads(first.source) == {"prompt": "", "n": "1"}
 
 
 def test_parquet_rows(tmp_path: Path) -> None:

@@ -240,6 +240,13 @@ def test_what_is_missing_is_said_before_a_run(name: str) -> None:
     assert VARIABLES.get(name, "searxng_url") in lacks
 
 
+@pytest.mark.parametrize("provider", ["auto", "exa"])
+def test_a_key_that_cannot_be_one_is_said_before_a_run(monkeypatch: pytest.MonkeyPatch, provider: str) -> None:
+    monkeypatch.setenv("EXA_API_KEY", f"{KEY}\nexport B=1")
+    lacks = TOOL.requirement(load_settings({"web_provider": provider}))
+    assert lacks.startswith("EXA_API_KEY holds no key: its character 16 is a line break") and KEY not in lacks
+
+
 def test_the_default_needs_nothing_more() -> None:
     assert TOOL.requirement(load_settings({})) == ""
     assert TOOL.requirement(load_settings({"web_provider": "firecrawl", "web_base_url": "http://mine.example"})) == ""

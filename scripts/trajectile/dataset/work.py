@@ -49,12 +49,13 @@ def work_of(content: dict[str, Any]) -> Work:
 
 def _start(content: dict[str, Any]) -> tuple[str, Any]:
     """Return the column that holds the prompt, and what it holds."""
-    if (prompt := content.get("prompt")) is not None:
+    if prompt := content.get("prompt"):
         return "prompt", prompt
     present = [name for name in PROMPT_COLUMNS if name in content]
     if not present:
         raise BadStart(f"no prompt: its columns are {', '.join(map(repr, content)) or 'none'}")
-    column = next((name for name in present if content[name] is not None), present[0])
+    # an empty cell of a table is "" where its file has no other way to say nothing
+    column = next((name for name in present if content[name] not in (None, "")), present[0])
     start = content[column]
     if column == "prompt" or not isinstance(start, str):
         return column, start

@@ -67,6 +67,10 @@ def _http(connections: int) -> httpx2.AsyncClient:
             event_hooks={"response": [_cap]},
             mounts=dict.fromkeys(LOOPBACK),  # without a transport of its own, and so without a proxy
         )
+    except ValueError as error:
+        raise FatalError(
+            f"HTTP_PROXY, HTTPS_PROXY or ALL_PROXY leads to no proxy: set it to http://host:port or unset it. ({error})"
+        ) from None
     except OSError as error:
         raise FatalError(
             f"SSL_CERT_FILE is {os.environ.get('SSL_CERT_FILE', 'not set')}, and no certificates can be read there: "

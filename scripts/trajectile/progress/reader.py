@@ -1,7 +1,8 @@
 """Reads how a run stands from its folder, again and again, each time only what is new."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from contextlib import suppress
+from typing import NamedTuple
 
 import msgspec
 
@@ -13,7 +14,7 @@ from trajectile.progress.standing import Standing
 from trajectile.rows import Ordinal, PromptKey, Usage
 from trajectile.run_folder.identity import Identity, read_identity
 from trajectile.run_folder.ids import Id, make_id
-from trajectile.run_folder.journal import FAILURE, decode
+from trajectile.run_folder.journal import FAILURE, Failure, decode
 from trajectile.run_folder.lease import Owner, living_owner
 from trajectile.run_folder.paths import RunFolder
 from trajectile.run_folder.times import Times, read_times
@@ -28,6 +29,12 @@ class _FinishedRow(msgspec.Struct):
     metadata: _Metadata
 
 
+class _Failed(NamedTuple):
+    attempts: int
+    error: str
+
+
+NEVER = _Failed(0, "")
 FINISHED = msgspec.json.Decoder(_FinishedRow)
 
 
@@ -45,8 +52,7 @@ class RunReader:
         self._counts: dict[int, int] = {}  # finished rows of shards that nobody works on
         self._open: dict[int, set[Id]] = defaultdict(set)
         self._states: dict[int, Times] = {}
-        self._failed: Counter[Id] = Counter()  # attempts at what has no row
-        self._last_error = ""
+        self._failed: dict[Id, _Failed] = {}  # what has no row, the latest last
         self._pace = Pace()
 
     def read(self) -> Standing:
@@ -73,7 +79,7 @@ class RunReader:
             discarded=sum(state.discarded for state in self._states.values()),
             usage=usage,
             rate=self._pace.rate(done, self._states.values()),
-            last_error=self._last_error,
+            last_error=next((each.error for each in reversed(self._failed.values())), ""),
             owner=owner,
         )
 
@@ -83,7 +89,7 @@ class RunReader:
         limit = settings.get("max_attempts")
         if not limit or (made and settings.get("retry_failed")):
             return 0
-        return sum(attempts >= limit for attempts in self._failed.values())
+        return sum(each.attempts >= limit for each in self._failed.values())
 
     def _identity(self) -> Identity | None:
         with suppress(UserError):
@@ -99,8 +105,12 @@ class RunReader:
         for number, path in self._ledgers.changed():
             for line in self._lines[f"failures {number}"].read(path):
                 if failure := decode(line, FAILURE):
-                    self._failed[make_id(failure.prompt_key, failure.ordinal)] += 1
-                    self._last_error = f"prompt {failure.prompt_index}: {failure.kind}: {failure.message}"
+                    self._fail(make_id(failure.prompt_key, failure.ordinal), failure)
+
+    def _fail(self, row: Id, failure: Failure) -> None:
+        before = self._failed.pop(row, NEVER)
+        error = f"prompt {failure.prompt_index}: {failure.kind}: {failure.message}"
+        self._failed[row] = _Failed(before.attempts + 1, error)
 
     def _read_batches(self) -> None:
         for number, path in self._batches.changed():

@@ -1,6 +1,7 @@
 """Which provider a run asks."""
 
 from trajectile.configuration.settings import Settings
+from trajectile.model.errors import WrongKey
 from trajectile.tools.web.providers import brave, ddgs, exa, firecrawl, searxng, tavily
 from trajectile.tools.web.providers.provider import Provider
 
@@ -24,4 +25,7 @@ def choose(settings: Settings) -> Provider:
 
 
 def lacks(settings: Settings) -> str:
-    return choose(settings).lacks(settings)
+    try:
+        return choose(settings).lacks(settings)
+    except WrongKey as error:
+        return str(error)

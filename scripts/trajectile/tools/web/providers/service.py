@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from trajectile.configuration.settings import Settings
+from trajectile.model.keys import key_in
 from trajectile.tools.fetching import FetchError, WebClient, read_body
 from trajectile.tools.retrying import wait_before_retry
 from trajectile.tools.tool import ToolContext
@@ -45,7 +45,7 @@ class Service:
         return str(configured).rstrip("/")
 
     def key(self) -> str:
-        return os.environ.get(self.key_variable, "").strip() if self.key_variable else ""
+        return key_in(self.key_variable) if self.key_variable else ""
 
     def lacks(self, settings: Settings) -> str:
         if self.own_url:
