@@ -204,9 +204,9 @@ def test_certificates_that_cannot_be_read_are_named(
 
 def test_a_page_of_open_tags_does_not_stop_the_process() -> None:
     for body in ("<script" * 60_000, "<" * 60_000):
-        started = time.monotonic()
+        started = time.process_time()
         assert read_refusal(500, body.encode()).is_page
-        assert time.monotonic() - started < 2, "minutes, where each tag is looked for anew"
+        assert time.process_time() - started < 5, "minutes, where each tag is looked for anew"
 
 
 async def check_without_list(server: ScriptedServer) -> None:

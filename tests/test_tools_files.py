@@ -107,7 +107,7 @@ def test_a_change_in_a_long_file_is_shown_and_very_many_are_named(tmp_path: Path
         shown = await use(context, "patch", path="f", old_string="value 1", new_string="v", replace_all=True)
         assert shown == "--- a/f\n+++ b/f\n[lines 2-49972 became lines 2-49972: too many to show]"
         shown = await use(context, "patch", path="f", old_string="value", new_string="v", replace_all=True)
-        assert "too many" in shown and time.monotonic() - started < 10, "difflib takes minutes"
+        assert "too many" in shown and time.monotonic() - started < 40, "difflib takes minutes"
         assert b"value" not in await context.sandbox.read_file("f")
 
     within(tmp_path, test)
