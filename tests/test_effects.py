@@ -94,6 +94,9 @@ def test_no_prompt_is_begun_within_the_margin_of_a_jobs_end(monkeypatch: pytest.
     monkeypatch.setenv("SLURM_JOB_END_TIME", str(end))
     limits = [walltime(load_settings({"walltime_margin": margin}).walltime_margin) for margin in (100, 200, 900)]
     assert [round(end - limit.last_start) for limit in limits if limit] == [100, 200, 250], "a fourth of it at most"
+    monkeypatch.setenv("SLURM_JOB_START_TIME", str(end - 4000))
+    late = walltime(900)
+    assert late and round(end - late.last_start) == 900, "of the job's time, not of what is left of it"
 
 
 PASSED_ON = {

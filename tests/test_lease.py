@@ -1,4 +1,6 @@
 import asyncio
+import errno
+import fcntl
 import os
 import socket
 import subprocess
@@ -10,6 +12,7 @@ from pathlib import Path
 import msgspec
 import psutil
 import pytest
+from trajectile.errors import UserError
 from trajectile.run_folder.lease import SILENCE_S, Lease, LeaseLost, Owner, living_owner, read_owner
 
 
@@ -81,6 +84,42 @@ def test_on_another_host_the_heartbeat_decides(path: Path) -> None:
     assert Lease(path).acquire() is None
     write(path, there, age_s=-86400.0)
     assert Lease(path).acquire() is None, "a time that is to come is none that a heartbeat left"
+
+
+def test_clocks_of_machines_may_differ_from_that_of_the_file_system(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = Owner("another.host", os.getpid(), 1.0, "", "there")
+    write(path, there)
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 2 * SILENCE_S)
+    assert Lease(path).acquire() == there
+
+
+def test_a_file_system_that_fails_for_a_moment_costs_no_lease(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lease = Lease(path)
+    lease.acquire()
+
+    def stale(_path: Path) -> None:
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "utime", stale)
+        lease.beat()
+        real = time.monotonic
+        patched.setattr(time, "monotonic", lambda: real() + 2 * SILENCE_S)
+        with pytest.raises(OSError, match="Stale"):
+            lease.beat()
+    lease.beat()
+
+
+def test_a_file_system_without_locks_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with pytest.raises(UserError, match=rf"{path.parent} is on a file system without locks \(Function not implemented"):
+        Lease(path).acquire()
 
 
 def test_a_heartbeat_makes_the_file_young(path: Path) -> None:

@@ -140,7 +140,7 @@ def test_a_server_that_does_not_start_is_said_once_and_tried_once(serving: Servi
 def test_a_server_that_never_answers_is_ended_with_all_that_it_started(serving: Serving) -> None:
     job = serving.job(["a"], "setsid sleep 300 & echo loading; sleep 300 # {port}", serve_timeout=1)
     assert job.run() == 1
-    assert "was not ready within 1 s (serve_timeout): " in stopped(job.folder) and "\nloading" in stopped(job.folder)
+    assert "was not ready within 1 s (serve_timeout): " in job.said() and "\nloading" in job.said()
     assert job.failures() == [] and serving.living() == []
 
 

@@ -9,6 +9,10 @@ class FatalError(Exception):
     """Nothing more can be done in this run until the user acts (wrong key, no credit, no sandbox): stops the shard."""
 
 
+class MachineError(FatalError):
+    """Nothing can be run on this machine (no sandbox, no model server); on a cluster another one may do."""
+
+
 # Kinds of failure that say nothing about other prompts.
 OWN_FAULTS = frozenset({"bad_cwd", "image_unavailable"})
 

@@ -6,14 +6,14 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 
 from trajectile.agent.controls import request_controls
 from trajectile.configuration.settings import Settings
-from trajectile.errors import FatalError, UserError
+from trajectile.errors import FatalError, MachineError, UserError
 from trajectile.model.errors import UnknownModel
 from trajectile.model.keys import api_key
 from trajectile.model.preflight import check_endpoint
 from trajectile.model.serving.folder import Endpoint
 from trajectile.model.settings import ModelSettings
 from trajectile.run_folder.paths import RunFolder
-from trajectile.run_folder.stop import has_served, mark_served
+from trajectile.run_folder.stop import mark_served
 from trajectile.tools.roles import roles_elsewhere, settings_of, where_set
 
 LOCAL_PREFIX = "local/"
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 async def model_settings(settings: Settings, folder: RunFolder) -> AsyncIterator[ModelSettings]:
     """Yield how to reach the model, keeping the server alive meanwhile where the run starts one itself.
 
-    FatalError: no server of this start of the run has ever served. ConnectionError: this one does not, or died.
+    MachineError: there is no server on this machine. ConnectionError: it died.
     """
     if not settings.model.startswith(LOCAL_PREFIX) and not settings.serve_command:
         yield _model_settings(settings, settings.base_url, api_key(settings.base_url))
@@ -35,9 +35,10 @@ async def model_settings(settings: Settings, folder: RunFolder) -> AsyncIterator
             model = _model_settings(settings, endpoint.base_url, endpoint.api_key)
             if settings.preflight:
                 await check_endpoint(model)
+        except UnknownModel:
+            raise
         except (UserError, FatalError) as error:
-            # where others served, a machine is at fault and not the run
-            raise (ConnectionError if has_served(folder) else FatalError)(str(error)) from None
+            raise MachineError(str(error)) from None
         mark_served(folder)
         yield model
 

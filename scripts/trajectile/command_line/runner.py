@@ -21,6 +21,7 @@ from trajectile.errors import UserError
 from trajectile.planning.workflow import SHOWN_BY_ANOTHER, is_dry_run
 from trajectile.progress.screen import Screen, screen
 from trajectile.run_folder.lease import living_owner
+from trajectile.run_folder.owners import living_shards
 from trajectile.run_folder.paths import RunFolder
 
 SNAKEFILE = Path(__file__).parents[3] / "Snakefile"
@@ -117,7 +118,7 @@ class _Child:
         while True:
             with suppress(subprocess.TimeoutExpired):
                 return child.wait(POLL_S)
-            for pid in set(_living_shards(self._folder)) - told if caught else ():
+            for pid in set(_shards_here(self._folder)) - told if caught else ():
                 told.add(pid)
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGTERM)
@@ -144,8 +145,5 @@ def _forwarding(child: "subprocess.Popen[bytes]", stop: signal.Signals) -> Itera
             signal.signal(number, handler)
 
 
-def _living_shards(folder: RunFolder) -> Iterator[int]:
-    for number in folder.numbers("journal", ".lease"):
-        owner = living_owner(folder.shard_lease(number))
-        if owner and owner.host == socket.gethostname():
-            yield owner.pid
+def _shards_here(folder: RunFolder) -> list[int]:
+    return [owner.pid for owner in living_shards(folder).values() if owner.host == socket.gethostname()]

@@ -20,6 +20,7 @@ from trajectile.run_folder.batch import save_batch_rows
 from trajectile.run_folder.checkpoint import rebuild_checkpoint
 from trajectile.run_folder.identity import new_identity, write_identity
 from trajectile.run_folder.lease import HEARTBEAT_S, Lease, LeaseLost
+from trajectile.run_folder.mishaps import forget_mishaps
 from trajectile.run_folder.paths import remove_temporaries, write_atomic
 from trajectile.run_folder.spending import exhausted, open_purse
 from trajectile.sandbox.backend import Backend
@@ -43,6 +44,7 @@ def begin_run(run: PreparedRun, *, asks_model: bool) -> Lease:
 
 def _prepare(run: PreparedRun, asks_model: bool) -> None:
     run.folder.stop.unlink(missing_ok=True)
+    forget_mishaps(run.folder)
     _save_batches(run)
     remove_temporaries(run.folder.root)
     backend = make_backend(run.settings, run.folder)
@@ -74,7 +76,8 @@ def _beat(lease: Lease) -> None:
     with suppress(LeaseLost):
         while True:
             threading.Event().wait(HEARTBEAT_S)
-            lease.beat()
+            with suppress(OSError):
+                lease.beat()
 
 
 def _check(run: PreparedRun, backend: Backend, asks_model: bool) -> str:

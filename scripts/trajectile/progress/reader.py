@@ -15,7 +15,8 @@ from trajectile.rows import Ordinal, PromptKey, Usage
 from trajectile.run_folder.identity import Identity, read_identity
 from trajectile.run_folder.ids import Id, make_id
 from trajectile.run_folder.journal import FAILURE, Failure, decode
-from trajectile.run_folder.lease import Owner, living_owner
+from trajectile.run_folder.lease import living_owner
+from trajectile.run_folder.owners import living_shards
 from trajectile.run_folder.paths import RunFolder
 from trajectile.run_folder.times import Times, read_times
 
@@ -66,7 +67,7 @@ class RunReader:
         prompts, superseded = int(dataset.get("prompts", 0)), int(dataset.get("superseded", 0))
         finished = sum(self._counts.values()) + sum(map(len, self._open.values()))
         done = min(prompts, max(0, finished - superseded))
-        alive = self._living()
+        alive = living_shards(self.folder)
         usage = sum((state.usage for state in self._states.values()), Usage())
         owner = str(living_owner(self.folder.lease) or next(iter(alive.values()), ""))
         return Standing(
@@ -95,11 +96,6 @@ class RunReader:
         with suppress(UserError):
             return read_identity(self.folder)
         return None
-
-    def _living(self) -> dict[int, Owner]:
-        numbers = self.folder.numbers("journal", ".lease")
-        owners = {number: living_owner(self.folder.shard_lease(number)) for number in numbers}
-        return {number: owner for number, owner in owners.items() if owner}
 
     def _read_ledgers(self) -> None:
         for number, path in self._ledgers.changed():

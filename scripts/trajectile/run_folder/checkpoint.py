@@ -1,11 +1,11 @@
 """checkpoint.json: which prompts are finished, for a person to read; never trusted by a run."""
 
-import fcntl
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import msgspec
 
+from trajectile.run_folder.locks import locked
 from trajectile.run_folder.paths import RunFolder, write_atomic
 
 
@@ -19,9 +19,7 @@ class Checkpoint(msgspec.Struct):
 
 def update_checkpoint(folder: RunFolder, batch: int, indices: Iterable[int]) -> None:
     """Add a batch and its prompt indices; shards that end at the same time take turns."""
-    folder.root.mkdir(parents=True, exist_ok=True)
-    with (folder.root / "journal" / "checkpoint.lock").open("ab") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(folder.root / "journal" / "checkpoint.lock"):
         known = read_checkpoint(folder)
         ranges = merge_ranges([*known.finished, *((index, index) for index in indices)])
         batches = sorted({*known.batches, batch})

@@ -1,18 +1,18 @@
 """One living owner for a shard or a run: a small file that names host, process and its start time."""
 
 import asyncio
-import fcntl
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import msgspec
 import psutil
 
 from trajectile.processes import start_time
+from trajectile.run_folder.locks import locked
 
 HEARTBEAT_S = 10.0
 SILENCE_S = 60.0
@@ -56,14 +56,16 @@ class Lease:
             os.urandom(8).hex(),
             start_time(process.pid),
         )
+        self._beaten = time.monotonic()
 
     def acquire(self) -> Owner | None:
         """Take the lease and return None, or return its living owner."""
-        with _locked(self.path):
+        with locked(self.path.with_name(f"{self.path.name}.lock")) as file:
             holder = read_owner(self.path)
-            if holder and holder.token != self.owner.token and _alive(holder, self.path):
+            if holder and holder.token != self.owner.token and _alive(holder, self.path, _file_system_time(file)):
                 return holder
             self._write()
+            self._beaten = time.monotonic()
         return None
 
     async def wait(self) -> Owner | None:
@@ -81,9 +83,14 @@ class Lease:
             raise LeaseLost(f"the lease {self.path.name} went to {holder or 'nobody'}")
 
     def beat(self) -> None:
-        """Show that the owner lives."""
-        self.check()
-        os.utime(self.path)
+        """Show that the owner lives. OSError where the file system has failed for so long that others may doubt it."""
+        try:
+            self.check()
+            os.utime(self.path)
+            self._beaten = time.monotonic()
+        except OSError:
+            if time.monotonic() - self._beaten > SILENCE_S:
+                raise
 
     def release(self) -> None:
         with suppress(LeaseLost):
@@ -104,7 +111,8 @@ async def kept(lease: Lease) -> AsyncIterator[None]:
         with suppress(LeaseLost):
             while True:
                 await asyncio.sleep(HEARTBEAT_S)
-                lease.beat()
+                with suppress(OSError):
+                    lease.beat()
 
     beating = asyncio.create_task(beat())
     try:
@@ -124,23 +132,21 @@ def read_owner(path: Path) -> Owner | None:
 def living_owner(path: Path) -> Owner | None:
     """Return who holds a lease now, None where nobody does."""
     holder = read_owner(path)
-    return holder if holder and _alive(holder, path) else None
+    return holder if holder and _alive(holder, path, time.time()) else None
 
 
-def _alive(owner: Owner, path: Path) -> bool:
+def _alive(owner: Owner, path: Path, now: float) -> bool:
     """On this host the process decides at once; on another its heartbeat (the file's time) does."""
     if owner.host != socket.gethostname():
         with suppress(FileNotFoundError):
-            return abs(time.time() - path.stat().st_mtime) < SILENCE_S  # no clock is so far ahead of ours
+            return abs(now - path.stat().st_mtime) < SILENCE_S  # no clock is so far ahead of ours
         return False
     with suppress(psutil.NoSuchProcess):
         return start_time(owner.pid) == owner.birth and psutil.Process(owner.pid).status() != psutil.STATUS_ZOMBIE
     return False
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.with_name(f"{path.name}.lock").open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+def _file_system_time(descriptor: int) -> float:
+    """Return the time by the clock that heartbeats are written with, a file server's perhaps: machines' may differ."""
+    os.utime(descriptor)
+    return os.fstat(descriptor).st_mtime

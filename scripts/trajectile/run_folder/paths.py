@@ -24,6 +24,7 @@ class RunFolder:
         self.settings_json = root / "settings.json"
         self.lease = root / "run.lease"
         self.stop = root / "run.stop"
+        self.mishaps = root / "journal" / "mishaps.jsonl"
         self.spent = root / "journal" / "spent.json"
         self.first_request = root / "first_request.json"
         self.scratch = root / "scratch"

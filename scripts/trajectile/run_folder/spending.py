@@ -1,11 +1,11 @@
 """What a run has cost so far, over all its shards, for a limit on it."""
 
-import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import msgspec
 
+from trajectile.run_folder.locks import locked
 from trajectile.run_folder.paths import RunFolder, replace_file
 from trajectile.run_folder.times import read_times
 
@@ -54,9 +54,7 @@ def open_purse(folder: RunFolder) -> float:
 @contextmanager
 def _shared(folder: RunFolder) -> Iterator[Costs]:
     """Read, change and write the costs by shard while no other process does."""
-    folder.spent.parent.mkdir(parents=True, exist_ok=True)
-    with folder.spent.with_suffix(".lock").open("ab") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(folder.spent.with_suffix(".lock")):
         try:
             costs = msgspec.json.decode(folder.spent.read_bytes(), type=Costs)
         except (FileNotFoundError, msgspec.DecodeError):

@@ -19,6 +19,7 @@ from trajectile.run_folder.ids import Id, make_id
 from trajectile.run_folder.journal import Appender, Failure, encode
 from trajectile.run_folder.lease import HEARTBEAT_S, Lease, LeaseLost
 from trajectile.run_folder.paths import RunFolder
+from trajectile.run_folder.times import Clock
 from trajectile.shard.descriptors import room_for
 from trajectile.shard.tally import Tally
 from trajectile.shard.walltime import Walltime
@@ -49,6 +50,7 @@ class ShardRun:
         number: int,
         shared: EpisodeSettings,
         lease: Lease,
+        clock: Clock,
         earlier: Counter[Id],
         walltime: Walltime | None = None,
     ) -> None:
@@ -63,7 +65,7 @@ class ShardRun:
         self._said: set[str] = set()
         self._rows: deque[PromptRow] = deque()
         self._stop = self._overspent = ""
-        self._tally = Tally(folder, number, shared)
+        self._tally = Tally(folder, number, shared, clock)
         self._journal = Appender(folder.journal(number))
         self._ledger: Appender | None = None  # most shards need none, and each plan opens them all
 
@@ -147,10 +149,8 @@ class ShardRun:
         self.lease.check()
         await self._journal.append(line)
         self.finished += 1
-        if self.finished == 1:
-            self._tally.bear_fruit()
         self._in_a_row = 0
-        self._tally.add(trajectory)
+        self._tally.finish(trajectory)
         log.info("prompt %d: %s after %d calls", trajectory.prompt_index, trajectory.end_reason, trajectory.api_calls)
 
     async def _record_failure(self, row: PromptRow, kind: str, message: str) -> None:

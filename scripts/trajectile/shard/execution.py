@@ -12,8 +12,9 @@ from trajectile.agent.events import log_wait
 from trajectile.agent.prefill import load_prefill
 from trajectile.agent.preflight import model_settings
 from trajectile.configuration.settings import read_settings
-from trajectile.errors import FatalError, UserError
+from trajectile.errors import FatalError, MachineError, UserError
 from trajectile.model.client import ModelClient
+from trajectile.model.serving.sharing import ServerDied
 from trajectile.notes import counted
 from trajectile.planning.inventory import remember_batch, shard_ids
 from trajectile.rows import PromptRow
@@ -23,9 +24,10 @@ from trajectile.run_folder.identity import Identity, read_identity
 from trajectile.run_folder.ids import Id, make_id
 from trajectile.run_folder.journal import FAILURE, records
 from trajectile.run_folder.lease import Lease, LeaseLost, kept, living_owner
+from trajectile.run_folder.mishaps import stops_the_run
 from trajectile.run_folder.paths import RunFolder
 from trajectile.run_folder.stop import invocation, mark_stop, stopped
-from trajectile.run_folder.times import read_times
+from trajectile.run_folder.times import Clock, read_times
 from trajectile.sandbox.factory import make_backend
 from trajectile.shard.engine import Overspent, ShardRun, Stopped
 from trajectile.shard.signals import ignore_signals, stopping_on_signals
@@ -76,11 +78,15 @@ class Execution:
                 self.lease.release()
 
     def _stopped(self, error: Exception) -> int:
-        fatal = isinstance(error, FatalError | Overspent)
-        if fatal and mark_stop(self.folder, str(error)):
+        if self._stops_the_run(error) and mark_stop(self.folder, str(error)):
             error = self._said_elsewhere()
         log.error("stopped: %s", error)
         return 1
+
+    def _stops_the_run(self, error: Exception) -> bool:
+        if isinstance(error, MachineError | ServerDied):
+            return stops_the_run(self.folder, self.lease.owner)
+        return isinstance(error, FatalError | Overspent)
 
     def _said_elsewhere(self) -> Stopped:
         """The start of the run says the reason as its last words: Snakemake shows the logs of all that failed."""
@@ -109,10 +115,11 @@ class Execution:
     async def _run(self, rows: list[PromptRow]) -> None:
         if left := await asyncio.to_thread(self.backend.reap):
             log.info("removed what dead owners left: %d sandboxes", left)
+        clock = Clock(self.folder.times(self.number), invocation(self.folder))
         async with kept(self.lease), model_settings(self.settings, self.folder) as model:
             client = ModelClient(model, on_wait=log_wait)
             shared, limits = self._shared(client), await asyncio.to_thread(walltime, self.settings.walltime_margin)
-            shard = ShardRun(self.folder, self.number, shared, self.lease, self._earlier(), limits)
+            shard = ShardRun(self.folder, self.number, shared, self.lease, clock, self._earlier(), limits)
             log.info(
                 "shard %d: %s to run, up to %d at once. %s",
                 self.number,

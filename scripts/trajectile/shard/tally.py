@@ -4,22 +4,23 @@ from trajectile.agent.episode import EpisodeSettings
 from trajectile.results.filters import reasoning_is_required, reasons_against
 from trajectile.rows import Trajectory, Usage
 from trajectile.run_folder.journal import TRAJECTORY, records
+from trajectile.run_folder.mishaps import forget_mishaps
 from trajectile.run_folder.paths import RunFolder
 from trajectile.run_folder.spending import Purse
-from trajectile.run_folder.stop import invocation
 from trajectile.run_folder.times import Clock
 
 
 class Tally:
     """Counts one attempt at a shard, on top of the attempts before it."""
 
-    def __init__(self, folder: RunFolder, number: int, shared: EpisodeSettings) -> None:
+    def __init__(self, folder: RunFolder, number: int, shared: EpisodeSettings, clock: Clock) -> None:
         settings = shared.settings
         self.running = 0
         self._model, self._states = shared.model, shared.states
         self._tools = frozenset(shared.tool_names)
         self._required = reasoning_is_required(settings.require_reasoning, settings.reasons_not)
-        self._clock = Clock(folder.times(number), invocation(folder))
+        self._clock = clock
+        self._folder, self._bore_fruit = folder, False
         self._discarded, rows = 0, Usage()
         for row in records(folder.journal(number), TRAJECTORY):
             self.add(row)
@@ -30,16 +31,22 @@ class Tally:
         self._purse = Purse(folder, number, settings.max_cost)
 
     def add(self, row: Trajectory) -> None:
-        """Count a finished row."""
+        """Count a row of the journal."""
         self._discarded += any(reasons_against(row, self._tools, require_reasoning=self._required))
 
-    def bear_fruit(self) -> None:
-        """Write down at once that this attempt finished a prompt."""
-        self._clock.state.fruitless = 0
-        self.beat()
+    def finish(self, row: Trajectory) -> None:
+        """Count a row that this attempt has made; that it made one is written down at once."""
+        self.add(row)
+        self._bore_fruit = True
+        if self._clock.state.fruitless:
+            self._clock.state.fruitless = 0
+            self.beat()
 
     def beat(self) -> None:
         """Write the counts and the time down."""
+        if self._bore_fruit:
+            forget_mishaps(self._folder)
+            self._bore_fruit = False
         state = self._clock.state
         state.running, state.waiting = self.running, min(self.running, self._model.waiting)
         state.discarded, state.usage = self._discarded, self._used()

@@ -1,5 +1,6 @@
 """When the scheduler will end the job that a shard runs in, so that the shard can end in order before it."""
 
+import logging
 import os
 import subprocess
 import time
@@ -7,8 +8,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 CLOSING_S = 20.0  # what prompts in flight have to close their sandboxes
-MARGIN_PART, CLOSING_PART = 4, 8  # margin and closing take a fourth and an eighth of the time there is, at most
+MARGIN_PART, CLOSING_PART = 4, 8  # margin and closing take a fourth and an eighth of a job's time, at most
 ASKING_S = 30.0
+Times = tuple[float | None, float | None]
+log = logging.getLogger(__name__)
 
 
 class Walltime(NamedTuple):
@@ -21,26 +24,35 @@ class Walltime(NamedTuple):
 
 def walltime(margin_s: float) -> Walltime | None:
     """Return the limits of the job that this process is part of, None where no end of it is known. Asks SLURM."""
-    end = _job_end()
+    job = os.environ.get("SLURM_JOB_ID", "")
+    start, end = _told() or (_asked(job) if job else (None, None))
     if end is None:
         return None
-    left = max(0.0, end - time.time())
-    give_up = end - min(CLOSING_S, left / CLOSING_PART)
-    return Walltime(min(end - min(margin_s, left / MARGIN_PART), give_up), give_up, end)
+    length = end - (start or time.time())
+    give_up = end - min(CLOSING_S, length / CLOSING_PART)
+    return Walltime(min(end - min(margin_s, length / MARGIN_PART), give_up), give_up, end)
 
 
-def _job_end() -> float | None:
-    job = os.environ.get("SLURM_JOB_ID", "")
-    told = os.environ.get("SLURM_JOB_END_TIME") or (_asked(job) if job else "")
+def _told() -> Times | None:
+    """SLURM sets start and end in the environment from 23.02 on, and Snakemake's job steps drop them."""
+    start, end = (_seconds(os.environ.get(f"SLURM_JOB_{name}_TIME", "")) for name in ("START", "END"))
+    return (start, end) if end else None
+
+
+def _asked(job: str) -> Times:
+    command = ["squeue", "--noheader", "--jobs", job, "--format", "%S %e"]
+    environment = {**os.environ, "SLURM_TIME_FORMAT": "%s"}
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=ASKING_S, check=True)
+        start, end = done.stdout.split()
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        log.warning("SLURM does not say when this job ends, so it will not end in order before that: %s", error)
+        return None, None
+    return _seconds(start), _seconds(end)
+
+
+def _seconds(text: str) -> float | None:
+    """Return a time that is one, not such as N/A, for a job without an end."""
     with suppress(ValueError):
-        return float(told)
+        return float(text)
     return None
-
-
-def _asked(job: str) -> str:
-    """Ask the controller: SLURM sets the end in the environment from 23.02 on, and Snakemake's job steps drop it."""
-    command = ["squeue", "--noheader", "--jobs", job, "--format", "%e"]
-    with suppress(OSError, subprocess.SubprocessError):
-        environment = {**os.environ, "SLURM_TIME_FORMAT": "%s"}
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=ASKING_S).stdout.strip()
-    return ""

@@ -16,7 +16,7 @@ from docker.utils import kwargs_from_env, parse_host
 from requests import PreparedRequest, Response
 from requests.exceptions import RequestException
 
-from trajectile.errors import FatalError, UserError
+from trajectile.errors import FatalError, MachineError, UserError
 from trajectile.sandbox.docker.stream import HEAD_END, Stream
 
 T = TypeVar("T")
@@ -74,8 +74,8 @@ class Engine:
             self._local.client = client
         return cast(APIClient, self._local.client)
 
-    def unreachable(self, error: Exception) -> FatalError:
-        return FatalError(
+    def unreachable(self, error: Exception) -> MachineError:
+        return MachineError(
             f"no container engine answers at {self.address.removeprefix('http+')} ({innermost(error)}). Start Docker, "
             "or podman system service, set DOCKER_HOST to where it listens, or set sandbox to local."
         )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from trajectile.errors import FatalError
+from trajectile.errors import FatalError, MachineError
 from trajectile.sandbox.local import landlock_rules
 
 CHOICES = ("auto", "bwrap", "landlock", "none")
@@ -63,7 +63,7 @@ def resolve(choice: str, network: str = "auto") -> str:
         raise FatalError(f"sandbox_network: {network} is for containers; sandbox: local takes {', '.join(NETWORKS)}")
     layer = _resolve(choice)
     if network == "none" and layer != "bwrap":
-        raise FatalError(
+        raise MachineError(
             f"sandbox_network: none cannot be had with local_isolation: {layer}, which does not cut all of the "
             "network. Install bubblewrap, or set sandbox_network to auto to go on with what can be cut."
         )
@@ -79,7 +79,7 @@ def _resolve(choice: str) -> str:
         if not problem:
             return name
     reasons = "; ".join(f"{name}: {problem}" for name, problem in found.items())
-    raise FatalError(
+    raise MachineError(
         f"local sandboxes cannot be isolated as local_isolation: {choice} asks ({reasons}). Install bubblewrap, or "
         "a Linux kernel 5.13 or newer, or set local_isolation: none to run the model's "
         "commands with all your rights."

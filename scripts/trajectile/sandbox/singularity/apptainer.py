@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trajectile.environment import passed
-from trajectile.errors import FatalError
+from trajectile.errors import MachineError
 from trajectile.sandbox.guard import STATE
 from trajectile.sandbox.limits import Limits
 from trajectile.sandbox.output import to_text
@@ -29,7 +29,7 @@ PASSED = ("PATH", "HOME", "TMPDIR", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS
 def binary() -> str:
     found = shutil.which("apptainer") or shutil.which("singularity")
     if not found:
-        raise FatalError("sandbox: singularity needs apptainer or singularity, and neither is in PATH")
+        raise MachineError("sandbox: singularity needs apptainer or singularity, and neither is in PATH")
     return found
 
 

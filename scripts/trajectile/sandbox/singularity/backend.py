@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from trajectile.configuration.settings import Settings
-from trajectile.errors import FatalError
+from trajectile.errors import MachineError
 from trajectile.model.local.catalogue import cache_folder
 from trajectile.rows import PromptRow
 from trajectile.run_folder.paths import RunFolder
@@ -53,7 +53,7 @@ class SingularityBackend(ContainerBackend):
         given = limits_asked(self.settings)
         if any(given) and (problem := apptainer.problem(Options(limits=given))):
             names = ", ".join(f"{name}: {value}" for name, value in zip(LIMITS, given, strict=True) if value)
-            raise FatalError(
+            raise MachineError(
                 f"{names}: {self.kind} cannot be held to that here: {problem}. Leave it out to go on without, start "
                 "the run as root, or set sandbox to docker."
             )
@@ -61,7 +61,7 @@ class SingularityBackend(ContainerBackend):
     def check(self) -> None:
         apptainer.binary()
         if problem := apptainer.problem(Options(self.network, mounts=self.mounts)):
-            raise FatalError(f"sandbox: singularity does not work here: {problem}")
+            raise MachineError(f"sandbox: singularity does not work here: {problem}")
         self._refuse_unheld()
 
     def reap(self) -> int:
