@@ -23,17 +23,7 @@ rule export_dataset:
         "../envs/trajectile.yaml"
     params:
         run_folder=subpath(output.summary, ancestor=3),
-        only_completed=SETTINGS.export_only_completed,
-        min_turns=SETTINGS.export_min_turns,
-        max_tokens=SETTINGS.export_max_tokens,
-        drop_failed_calls=SETTINGS.export_drop_failed_calls,
-        validation_fraction=SETTINGS.export_validation_fraction,
-        deduplicate=SETTINGS.export_deduplicate,
-        arguments=SETTINGS.export_arguments,
-        seed=SETTINGS.seed,
+        options=TARGETS.export_options,
     shell:
         "python {input.script:q} --run_folder {params.run_folder:q} --exports {wildcards.format}"
-        " --export_only_completed {params.only_completed} --export_min_turns {params.min_turns}"
-        " --export_max_tokens {params.max_tokens} --export_drop_failed_calls {params.drop_failed_calls}"
-        " --export_validation_fraction {params.validation_fraction} --export_deduplicate {params.deduplicate}"
-        " --export_arguments {params.arguments} --seed {params.seed} 2>&1 | tee {log:q}"
+        " {params.options} 2>&1 | tee {log:q}"

@@ -110,6 +110,8 @@ rule collect:
         statistics=ancient(f"{workflow.basedir}/scripts/compute_statistics.py"),
         merge=ancient(f"{workflow.basedir}/scripts/merge_trajectories.py"),
         report=ancient(f"{workflow.basedir}/scripts/make_report.py"),
+        export=ancient(f"{workflow.basedir}/scripts/export_dataset.py"),
+        check=ancient(f"{workflow.basedir}/scripts/check_run.py"),
     log:
         "<run>/logs/collect.log",
     conda:
@@ -122,7 +124,11 @@ rule collect:
         require_reasoning=SETTINGS.require_reasoning,
         reasoning_disabled=SETTINGS.reasons_not,
         superseded_rows=SETTINGS.superseded_rows,
+        exports=[f"--exports {name}" for name in TARGETS.formats],
+        export_options=TARGETS.export_options,
+        max_failed_fraction=SETTINGS.max_failed_fraction,
     shell:
+        # by the word in .collected the next whole start knows that it has to make all of this anew
         "( python {input.filter:q} --run_folder {params.run_folder:q}"
         " --require_reasoning {params.require_reasoning} --reasoning_disabled {params.reasoning_disabled}"
         " && python {input.statistics:q} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
@@ -131,4 +137,9 @@ rule collect:
         " && python {input.merge:q} --run_folder {params.run_folder:q} --dataset_file {input.dataset:q}"
         " --max_samples {params.max_samples} --on_bad_row {params.on_bad_row}"
         " --superseded_rows {params.superseded_rows}"
-        " && python {input.report:q} --run_folder {params.run_folder:q} ) 2>&1 | tee {log:q}"
+        " && echo $(date +%s)-$$ > {params.run_folder:q}/.collected"
+        " && python {input.report:q} --run_folder {params.run_folder:q}"
+        " && if [ -n '{params.exports}' ]; then python {input.export:q} --run_folder {params.run_folder:q}"
+        " {params.exports} {params.export_options}; fi"
+        " && ( python {input.check:q} --run_folder {params.run_folder:q}"
+        " --max_failed_fraction {params.max_failed_fraction} || true ) ) 2>&1 | tee {log:q}"

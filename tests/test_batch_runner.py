@@ -225,6 +225,51 @@ def test_results_are_collected_when_a_shard_fails(project: Project) -> None:
     assert result.stderr.rstrip().endswith("batch_runner.py --run_name=r --resume")
 
 
+def test_what_is_collected_of_an_unfinished_run_speaks_of_the_run_as_it_is(project: Project) -> None:
+    exports = ["--exports=messages", f"--api_key={CANARY}"]
+    assert project.begin(*exports).returncode == 0
+    project.server.control(script={"rules": [{"regex": "^bad", "faults": [{"kind": "answer", "status": 500}]}]})
+    write(project.folder, "a", "b", "c", "bad 1", "bad 2")
+    limits = ["--max_consecutive_failures=1", "--concurrency=1", "--max_retries=0"]
+    result = project.run("--resume", *exports, *limits)
+    assert result.returncode == 1 and sorted(project.results()) == ["a", "b", "c"], result.stderr
+    verdict = project.verdict()
+    assert (verdict["prompts"], verdict["finished"], verdict["owed"]) == (5, 3, 2)
+    exported = project.run_folder.export("messages").glob("**/*.jsonl")
+    assert sum(len(path.read_bytes().splitlines()) for path in exported) == 3
+
+
+def test_what_is_collected_by_other_rules_is_made_anew_by_the_next_start(project: Project) -> None:
+    mute = {"text": "done", "reasoning": ""}
+    project.server.control(script={"rules": [{"match": "b", "replies": [mute]}]})
+    key = f"--api_key={CANARY}"
+    assert project.begin(key).returncode == 0 and project.results() == ["a"]
+    assert project.run("--resume", key, "--require_reasoning=false", "--", "collect").returncode == 0
+    assert project.results() == ["a", "b"]
+    assert project.run("--resume", key, "--require_reasoning=auto").returncode == 0 and project.results() == ["a"]
+    assert "Nothing to be done" in project.run("--resume", key).stderr
+
+
+def test_a_finished_run_is_exported_without_what_its_tools_need(project: Project) -> None:
+    (project.folder / "own.yaml").write_text("searching:\n  terminal: 100\n  web: 100\n")
+    new = [DATASET, "--batch_size=1", "--model=scripted", "--distribution=searching", "--distributions_file=own.yaml"]
+    options = [f"--api_key={CANARY}", "--web_provider=tavily"]
+    with_key = environment() | {"TAVILY_API_KEY": "tvly"}
+    begun = subprocess.run(
+        project.command(*new, *options), cwd=project.folder, env=with_key, capture_output=True, text=True
+    )
+    assert begun.returncode == 0, begun.stderr
+    exported = project.run("--resume", *options, "--exports=messages")
+    assert exported.returncode == 0, exported.stderr
+    assert (project.run_folder.export("messages") / "summary.json").exists()
+    write(project.folder, "a", "b", "c")
+    refused = project.run("--resume", *options)
+    assert refused.returncode == 2 and "TAVILY_API_KEY" in refused.stderr
+    assert project.run("--resume", *options, "--", "collect").returncode == 0
+    chances = json.loads(project.run_folder.run_json.read_bytes())["chances"]
+    assert chances == {"terminal": 100, "web": 100}
+
+
 def test_a_refused_key_is_said_once_and_collects_nothing(project: Project) -> None:
     result = project.begin("--api_key=wrong")
     assert result.returncode == 1 and not project.run_folder.trajectories.exists()

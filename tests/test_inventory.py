@@ -1,7 +1,10 @@
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from results_files import Run, failure
+from trajectile.dataset import prompts
+from trajectile.dataset.raw_rows import RawRow
 from trajectile.planning.inventory import (
     Inventory,
     batch_ids,
@@ -90,6 +93,25 @@ def test_what_is_remembered_is_not_read_again(run: Run) -> None:
     assert batch_ids(run.folder, 0) == shard_ids(run.folder, 0) == take(run).dataset.ids == made_up
     run.batch(0, run.row(0), run.row(1))
     assert batch_ids(run.folder, 0) == ids(run, 0, 1)
+
+
+def test_a_dataset_that_is_replaced_while_it_is_read_is_not_remembered(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading = {"on_bad_row": "error", "max_samples": None}
+    real = prompts.read_raw
+
+    def replaced_meanwhile(path: Path) -> Iterator[RawRow]:
+        yield from real(path)
+        monkeypatch.undo()
+        other = path.with_name("other.jsonl")
+        other.write_text('{"prompt": "one more"}\n' + path.read_text())
+        other.replace(path)
+
+    monkeypatch.setattr(prompts, "read_raw", replaced_meanwhile)
+    before = take(run).dataset
+    remember_all(run.folder, run.dataset, before, **reading)
+    assert len(take(run).dataset.ids) == len(before.ids) + 1
 
 
 def test_remembering_writes_only_what_is_new(run: Run) -> None:

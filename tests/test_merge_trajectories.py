@@ -1,8 +1,14 @@
+import io
+
 import msgspec
 import pytest
 from filter_trajectories import main as filter_rows
 from merge_trajectories import main
 from results_files import Run, invoke
+from trajectile.errors import UserError
+from trajectile.results.command import Dataset
+from trajectile.results.merge import merge as merge_rows
+from trajectile.results.merge import scan
 from trajectile.results.merged_row import MergedRow
 from trajectile.rows import ToolStat, Trajectory
 
@@ -40,6 +46,17 @@ def test_index_and_source_come_from_the_dataset_of_today(run):
     assert [row.prompt_index for row in rows] == [1, 2, 3]
     assert [row.conversations[0].value for row in rows] == ["prompt 4", "prompt 2", "prompt 0"]
     assert [msgspec.json.decode(row.source) for row in rows] == [{"label": f"now {n}"} for n in (4, 2, 0)]
+
+
+@pytest.mark.parametrize("places", [(1, 0, 2, 3, 4), (0, 1, 2, 3), (0, 1, 2, 3, 4, 4)])
+def test_a_dataset_that_changes_meanwhile_mixes_up_no_rows(run, places):
+    run.batch(0, *(run.row(n) for n in range(5)))
+    assert invoke(filter_rows, run, dataset=False).exit_code == 0
+    dataset = Dataset(run.dataset, 0, "error")
+    scanned = scan(run.folder, dataset, [])
+    run.set_dataset([{"prompt": f"prompt {n}", "label": n} for n in places])
+    with pytest.raises(UserError, match="the dataset changed while"):
+        merge_rows(scanned, dataset, io.BytesIO(), keep_superseded=False)
 
 
 def test_superseded_rows_can_be_kept_after_all_others(run):

@@ -86,6 +86,30 @@ def test_other_chances_are_refused_or_settled(folder: Path, server: ScriptedServ
         assert offer.distribution.chances == {"terminal": 100, "words": chance}
 
 
+@pytest.mark.parametrize(
+    ("chances", "said"),
+    [
+        ("  terminal: 100\n  file: 100\n  words: 100", "  file: 0 in the run, 100 now"),
+        ("  terminal: 100", "  words: 100 in the run, 0 now"),
+        ("  terminal: 100\n  words: 0", "  words: 100 in the run, 0 now"),
+    ],
+)
+def test_other_toolsets_are_refused_or_settled(folder: Path, server: ScriptedServer, chances: str, said: str) -> None:
+    job = started(folder, server)
+    job.release()
+    (folder / "own.yaml").write_text(f"words_too:\n{chances}\n")
+    with pytest.raises(UserError, match=said):
+        prepare_run(job.config)
+    own = prepare_run({**job.config, "settings_change": "run"}).offer
+    assert own.distribution.chances == {"terminal": 100, "words": 100}
+    before = json.loads(job.folder.run_json.read_bytes())
+    job.plan(settings_change="keep")
+    after = json.loads(job.folder.run_json.read_bytes())
+    assert after["chances"] != before["chances"] and after["settings_digest"] != before["settings_digest"]
+    assert after["history"].keys() == {before["settings_digest"], after["settings_digest"]}
+    job.release()
+
+
 def test_a_fault_of_a_tool_fails_the_prompt_and_not_the_shard(folder: Path) -> None:
     (folder / "t.py").write_text(
         HEAD.replace("return 'x'", "return 1 / 0") + "TOOL = Tool('t', 'mine', '', parameters([]), f)"

@@ -14,7 +14,7 @@ from trajectile.dataset.work import PLACE_COLUMNS, Work, work_of
 from trajectile.errors import UserError
 from trajectile.notes import Notes, refusal
 from trajectile.rows import PromptRow
-from trajectile.run_folder.ids import Ids, id_of
+from trajectile.run_folder.ids import Ids, id_of, stamp_of
 
 
 def read_prompts(
@@ -46,6 +46,7 @@ def read_ids(path: Path, *, on_bad_row: str, max_samples: int | None) -> Ids:
     """
     notes, ids = Notes(), []
     seen: dict[bytes, int] = {}
+    stamp = stamp_of(path) if path.is_file() else None
     for _, _, work in _usable(path, on_bad_row, max_samples, notes):
         key = work.digest()
         ordinal = seen.get(key, 0)
@@ -54,7 +55,7 @@ def read_ids(path: Path, *, on_bad_row: str, max_samples: int | None) -> Ids:
     if not ids:
         raise UserError(f"dataset_file: {path} holds no rows")
     with path.open("rb") as file:
-        return Ids(ids, hashlib.file_digest(file, "sha256").hexdigest(), notes)
+        return Ids(ids, hashlib.file_digest(file, "sha256").hexdigest(), notes, stamp)
 
 
 def _usable(

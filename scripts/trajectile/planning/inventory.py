@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trajectile.dataset.prompts import read_ids
-from trajectile.run_folder.ids import Id, Ids, make_id, remember, remembered, row_ids
+from trajectile.run_folder.ids import Id, Ids, make_id, remember, remembered, row_ids, stamp_of
 from trajectile.run_folder.journal import FAILURE, PROMPT, records
 from trajectile.run_folder.paths import RunFolder
 
@@ -79,7 +79,8 @@ def shard_ids(folder: RunFolder, number: int) -> list[Id]:
 
 def remember_batch(folder: RunFolder, number: int) -> None:
     """Keep the keys of a batch file beside it."""
-    remember(folder, folder.batch(number), Ids(list(row_ids(folder.batch(number))), ""))
+    stamp = stamp_of(folder.batch(number))
+    remember(folder, folder.batch(number), Ids(list(row_ids(folder.batch(number))), "", stamp=stamp))
 
 
 def remember_all(folder: RunFolder, dataset_file: Path, dataset: Ids, **options: object) -> None:

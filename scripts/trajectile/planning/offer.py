@@ -1,6 +1,6 @@
 """What a run offers its prompts: the distribution, less what cannot work here, and the tools of its toolsets."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,7 +50,14 @@ def make_offer(settings: Settings, identity: Identity | None = None, answers: An
     lacks |= {f"{MCP_PREFIX}{name}": lack for name, lack in answers.items() if isinstance(lack, str)}
     chosen = offered(distributions, settings.distribution, lacks, drop=settings.missing_toolsets == "drop")
     dropped = {name: lacks[name] for name in missing(choose(distributions, settings.distribution), lacks)}
-    return Offer(_settled(chosen, identity, settings.settings_change), dropped, toolsets, mcp_tools)
+    return Offer(_settled(chosen, identity, dropped, settings.settings_change), dropped, toolsets, mcp_tools)
+
+
+def earlier_offer(settings: Settings, identity: Identity) -> Offer:
+    """What the run offered when it was started last; whether that works here matters to nobody who runs no prompt."""
+    dropped = dict.fromkeys(identity.dropped_toolsets, "it did not work when the run was started last")
+    toolsets = load_toolsets(settings, identity.mcp_tools)
+    return Offer(Distribution(settings.distribution, identity.chances), dropped, toolsets, identity.mcp_tools)
 
 
 def load_distributions(settings: Settings, toolsets: Toolsets) -> dict[str, Distribution]:
@@ -72,16 +79,24 @@ def _unknown(toolset: str) -> str:
     return "there is no such toolset"
 
 
-def _settled(chosen: Distribution, identity: Identity | None, change: str) -> Distribution:
-    """The chances that a run goes on with, as `settings_change` says, where they were changed since it began."""
-    before = identity.chances if identity and identity.frozen.get("distribution") == chosen.name else {}
-    differing = [name for name, chance in chosen.chances.items() if name in before and before[name] != chance]
-    if not differing or change == "keep":
+def _settled(chosen: Distribution, identity: Identity | None, dropped: Container[str], change: str) -> Distribution:
+    """The chances that a run goes on with, as `settings_change` says, where they were changed since it began.
+
+    What did not work then and does now, or the other way round, was not changed by the user.
+    """
+    if identity is None or identity.frozen.get("distribution") != chosen.name or change == "keep":
         return chosen
-    if change == "run":
-        return Distribution(chosen.name, chosen.chances | {name: before[name] for name in differing}, chosen.purpose)
-    raise UserError(
-        f"distribution {chosen.name!r} had other chances when the run was begun:\n"
-        + "\n".join(f"  {name}: {before[name]:g} in the run, {chosen.chances[name]:g} now" for name in differing)
-        + "\nChoose another run_name, or set settings_change to run (use the run's own) or keep (use the new ones)."
-    )
+    now, before = chosen.chances, identity.chances
+    differing = [
+        name
+        for name in dict.fromkeys([*before, *now])
+        if now.get(name) != before.get(name) and name not in dropped and name not in identity.dropped_toolsets
+    ]
+    if differing and change == "refuse":
+        raise UserError(
+            f"distribution {chosen.name!r} had other chances when the run was begun:\n"
+            + "\n".join(f"  {name}: {before.get(name, 0):g} in the run, {now.get(name, 0):g} now" for name in differing)
+            + "\nChoose another run_name, or set settings_change to run (use the run's own) or keep (use the new ones)."
+        )
+    settled = now | {name: before.get(name, 0) for name in differing}
+    return Distribution(chosen.name, {name: chance for name, chance in settled.items() if chance}, chosen.purpose)

@@ -7,7 +7,7 @@ from trajectile.agent.prefill import load_prefill
 from trajectile.configuration.settings import Settings, load_settings
 from trajectile.notes import Notes
 from trajectile.planning.inventory import Inventory, failed_attempts, take_inventory
-from trajectile.planning.offer import Offer, make_offer
+from trajectile.planning.offer import Offer, earlier_offer, make_offer
 from trajectile.planning.plan import Plan, make_plan
 from trajectile.planning.refusals import refuse_files, refuse_images, refuse_misread_name
 from trajectile.planning.settling import settle
@@ -34,17 +34,16 @@ def prepare_run(config: dict[str, Any], arguments: Sequence[str] = ()) -> Prepar
     """
     settings = load_settings(config)
     refuse_misread_name(settings.run_name, arguments)
-    return prepare(settings)
+    return prepare(settings, collects="collect" in arguments)
 
 
-def prepare(given: Settings) -> PreparedRun:
-    """As prepare_run, from settings that were read."""
+def prepare(given: Settings, *, collects: bool = False) -> PreparedRun:
+    """As prepare_run, from settings that were read; a start that `collects` runs no prompt."""
     folder = RunFolder(given.folder)
     refuse_files(given, folder)
     load_prefill(given.prefill_messages_file)
     identity = read_identity(folder)
     settings = settle(given, identity)
-    offer = make_offer(settings, identity)
     inventory = take_inventory(
         folder, settings.dataset_path, on_bad_row=settings.on_bad_row, max_samples=settings.max_samples
     )
@@ -52,7 +51,14 @@ def prepare(given: Settings) -> PreparedRun:
     plan = make_plan(
         inventory, failed_attempts(folder), batch_size=settings.batch_size, max_attempts=settings.attempts_allowed
     )
+    offer = _offer(settings, identity, runs_prompts=bool(plan.owed) and not collects)
     return PreparedRun(settings, folder, identity, offer, plan, inventory.dataset.notes, _superseded(inventory, plan))
+
+
+def _offer(settings: Settings, identity: Identity | None, *, runs_prompts: bool) -> Offer:
+    if identity and not runs_prompts and identity.frozen.get("distribution") == settings.distribution:
+        return earlier_offer(settings, identity)
+    return make_offer(settings, identity)
 
 
 def _superseded(inventory: Inventory, plan: Plan) -> int:

@@ -9,7 +9,7 @@ import msgspec
 from trajectile.configuration.frozen import frozen_settings
 from trajectile.configuration.settings import Settings
 from trajectile.errors import UserError
-from trajectile.run_folder.identity import MCP_TOOLS, Identity
+from trajectile.run_folder.identity import SETTLED_LATER, Identity
 from trajectile.run_folder.paths import RunFolder
 
 ENDPOINT = frozenset({"base_url", "serve_command"})  # what frozen base_url_host is made of
@@ -39,7 +39,7 @@ def _shown(value: Any) -> str:
 
 def _differences(settings: Settings, identity: Identity) -> list[tuple[str, Any, Any]]:
     ours = frozen_settings(settings)
-    fixed = {name: theirs for name, theirs in identity.frozen.items() if name != MCP_TOOLS}
+    fixed = {name: theirs for name, theirs in identity.frozen.items() if name not in SETTLED_LATER}
     found = [(name, theirs, ours.get(name)) for name, theirs in fixed.items() if theirs != ours.get(name)]
     before = identity.settings.get("max_samples")
     if settings.max_samples is not None and (before is None or settings.max_samples < before):

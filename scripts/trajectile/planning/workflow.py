@@ -27,6 +27,16 @@ WATCH_S = 0.5
 PLAN = "TRAJECTILE_PLAN"  # the plan's digest, from the process that planned to its jobs
 SHOWN_BY_ANOTHER = "TRAJECTILE_PROGRESS_SHOWN"  # set for a workflow whose parent shows the progress
 DRY_FLAGS = re.compile("-[npFkq]*n[npFkq]*")  # -n among the short options that take no value, as in -np
+EXPORT_OPTIONS = (
+    "export_only_completed",
+    "export_min_turns",
+    "export_max_tokens",
+    "export_drop_failed_calls",
+    "export_validation_fraction",
+    "export_deduplicate",
+    "export_arguments",
+    "seed",
+)
 _leases: "list[Lease]" = []
 _showing = ExitStack()
 
@@ -76,18 +86,25 @@ class Targets:
         shards = plan.shards if plan else []
         self._reasons = {str(shard.number): shard.reason for shard in shards}
         self.digest = plan.digest if plan else _digest_of_head()
-        self.results_digest = plan.results_digest if plan else ""
+        self.results_digest = f"{plan.results_digest}{_last_collected(folder)}" if plan else ""
         self.manifest = str(folder.manifest(self.digest))
         self.images = str(folder.images(self.digest))
         self.images_to_check = [self.images] if settings.keeps_images and settings.preflight else []
         self.owed_batches = [str(folder.batch(shard.number)) for shard in shards]
         self.all_batches = [str(folder.batch(number)) for number in (plan.batches if plan else ())]
-        self.exports = [str(folder.export(name) / "summary.json") for name in settings.exports.split(",") if name]
+        self.formats = [name for name in settings.exports.split(",") if name]
+        self.exports = [str(folder.export(name) / "summary.json") for name in self.formats]
+        self.export_options = " ".join(f"--{name} {getattr(settings, name)}" for name in EXPORT_OPTIONS)
         self.shard_pattern = number_pattern([shard.number for shard in shards]) if plan else r"\d+"
 
     def reason_for(self, wildcards: Mapping[str, str]) -> str:
         """Say why a shard is owed; in a job of its own process nobody asks."""
         return self._reasons.get(wildcards["shard"], "")
+
+
+def _last_collected(folder: RunFolder) -> str:
+    """Name the last `collect`, whose results may be those of other settings; Snakemake keeps no record of it."""
+    return folder.collected.read_text().strip() if folder.collected.exists() else ""
 
 
 def _digest_of_head() -> str:

@@ -2,8 +2,10 @@
 
 from array import array
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import BinaryIO, NamedTuple
 
+from trajectile.errors import UserError
 from trajectile.results.command import Dataset
 from trajectile.results.discarded import DiscardedRows
 from trajectile.results.matching import Matcher, Matching
@@ -13,6 +15,8 @@ from trajectile.results.tool_names import ToolNames
 from trajectile.rows import ToolStat
 from trajectile.run_folder.journal import ENCODER
 from trajectile.run_folder.paths import RunFolder
+
+CHANGED = "the dataset changed while its rows were put in order. Run again."
 
 
 class Merged(NamedTuple):
@@ -68,9 +72,13 @@ def merge(scanned: Scan, dataset: Dataset, out: BinaryIO, *, keep_superseded: bo
 
 
 def _ordered(scanned: Scan, dataset: Dataset, reader: PlaceReader, keep_superseded: bool) -> Iterator[MergedRow]:
-    for prompt, number in zip(dataset.prompts(), scanned.matching.row_of_prompt, strict=True):
+    for prompt, number in zip_longest(dataset.prompts(), scanned.matching.row_of_prompt):
+        if prompt is None or number is None:
+            raise UserError(CHANGED)
         if number >= 0 and not scanned.discarded[number]:
             row = _read(scanned, reader, number)
+            if row.prompt_key != prompt.prompt_key:
+                raise UserError(CHANGED)
             row.prompt_index, row.source = prompt.prompt_index, prompt.source
             yield row
     for number in scanned.matching.superseded if keep_superseded else ():

@@ -15,7 +15,8 @@ from trajectile.configuration.settings import Settings
 from trajectile.errors import UserError
 from trajectile.run_folder.paths import RunFolder, write_atomic
 
-MCP_TOOLS = "mcp_tools"  # fixed too, but known only once the servers were asked
+MCP_TOOLS, CHANCES = "mcp_tools", "chances"
+SETTLED_LATER = (MCP_TOOLS, CHANCES)  # fixed too, but known only once it was seen what works
 HIDDEN = frozenset({"ephemeral_system_prompt"})
 DISTRIBUTIONS = ("trajectile", "snakemake", "openai")
 
@@ -94,7 +95,7 @@ def new_identity(
     """Return run.json for this start of a run; what earlier starts could offer stays known."""
     toolsets = {**(before.toolsets if before else {}), **toolsets}
     now = {_named(schema) for schema in tool_schemas}
-    frozen = frozen_settings(settings)
+    frozen = frozen_settings(settings) | {CHANCES: chances}
     if mcp_tools:
         frozen[MCP_TOOLS] = hashlib.sha256(msgspec.json.encode(mcp_tools, order="sorted")).hexdigest()
     digest = settings_digest(frozen)

@@ -17,6 +17,7 @@ KEY_BYTES = 32
 ID_BYTES = KEY_BYTES + 4
 ONE_ID = Struct(f"{ID_BYTES}s")
 Id = bytes
+Stamp = dict[str, int]
 
 
 def make_id(prompt_key: str, ordinal: int) -> Id:
@@ -30,11 +31,15 @@ def id_of(digest: bytes, ordinal: int) -> Id:
 
 
 class Ids(NamedTuple):
-    """The row identities of a file in its order, the SHA-256 (hex) of what they were read from, and notes on it."""
+    """The row identities of a file in its order, the SHA-256 (hex) of what they were read from, and notes on it.
+
+    `stamp` is that of the file before it was read; without one, the file is as it was written with these.
+    """
 
     ids: list[Id]
     digest: str
     notes: Notes = Notes()
+    stamp: Stamp | None = None
 
 
 def remembered(folder: RunFolder, path: Path, **options: object) -> Ids | None:
@@ -44,17 +49,21 @@ def remembered(folder: RunFolder, path: Path, **options: object) -> Ids | None:
         known = orjson.loads(header)
         notes = msgspec.convert(known.pop("notes", {}), Notes)
         digest = known.pop("digest", "")
-        if known != {**_stamp(path, options), "digest_of_ids": digest_of([packed])}:
+        stamp = stamp_of(path)
+        if known != {**stamp, **options, "digest_of_ids": digest_of([packed])}:
             return None
     except (OSError, ValueError):
         return None
-    return Ids(unpack(packed), digest, notes)
+    return Ids(unpack(packed), digest, notes, stamp)
 
 
 def remember(folder: RunFolder, path: Path, ids: Ids, **options: object) -> None:
-    """Keep the identities of a file whose content they are; `options` are those it was read with."""
+    """Keep the identities of a file whose content they are; `options` are those it was read with.
+
+    They are of no use where the file was changed while it was read.
+    """
     packed = b"".join(ids.ids)
-    header = _stamp(path, options) | {"digest": ids.digest, "digest_of_ids": digest_of([packed])}
+    header = {**(ids.stamp or stamp_of(path)), **options, "digest": ids.digest, "digest_of_ids": digest_of([packed])}
     if ids.notes != Notes():
         header["notes"] = msgspec.to_builtins(ids.notes)
     write_atomic(folder.keys(path), orjson.dumps(header) + b"\n" + packed)
@@ -78,8 +87,8 @@ def digest_of(parts: Iterable[bytes]) -> str:
     return sha.hexdigest()
 
 
-def _stamp(path: Path, options: dict[str, object]) -> dict[str, object]:
+def stamp_of(path: Path) -> Stamp:
     """What differs for another content: copies and archives may keep mtimes, so inode and ctime are part of it."""
     stat = path.stat()
     times = {"mtime_ns": stat.st_mtime_ns, "ctime_ns": stat.st_ctime_ns}
-    return {"size": stat.st_size, "inode": stat.st_ino, **times, **options}
+    return {"size": stat.st_size, "inode": stat.st_ino, **times}

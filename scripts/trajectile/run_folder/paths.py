@@ -34,6 +34,7 @@ class RunFolder:
         self.trajectories = root / "trajectories.jsonl"
         self.failures = root / "failures.jsonl"
         self.verdict = root / "verdict.json"
+        self.collected = root / ".collected"
         self.card = root / "README.md"
         self.server_logs = root / "logs" / "model_server"
         self.served = self.server_logs / "served"
