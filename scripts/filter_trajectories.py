@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 import jsonlines
 from trajectile.results.command import read_identity, run_folder_option
+from trajectile.results.discarded import write_filtered
 from trajectile.results.filters import discards, reason_words, reasoning_is_required
 from trajectile.results.sources import FinishedRows
 from trajectile.results.tables import counted
@@ -29,12 +30,13 @@ def main(run_folder: Path, require_reasoning: str, reasoning_disabled: bool) -> 
     folder = RunFolder(run_folder)
     tools = frozenset(read_identity(folder).tools)
     required = reasoning_is_required(require_reasoning, reasoning_disabled)
-    total, reasons = 0, Counter[str]()
+    rows, total, reasons = FinishedRows(folder), 0, Counter[str]()
     with replacing(folder.discarded) as out, jsonlines.Writer(out, dumps=ENCODER.encode) as writer:
-        for discard in discards(FinishedRows(folder), tools, require_reasoning=required):
+        for discard in discards(rows, tools, require_reasoning=required):
             writer.write(discard)
             total += 1
             reasons.update(reason_words(discard.reasons))
+    write_filtered(folder, rows)
     click.echo(f"filter_trajectories: discarded {counted(total, dict(reasons.most_common()))}")
 
 

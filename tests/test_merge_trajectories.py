@@ -2,6 +2,7 @@ import io
 
 import msgspec
 import pytest
+from compute_statistics import main as statistics
 from filter_trajectories import main as filter_rows
 from merge_trajectories import main
 from results_files import Run, invoke
@@ -131,6 +132,19 @@ def test_rows_beyond_max_samples_are_superseded_and_0_means_all(run, samples, wr
     run.batch(0, *(run.row(n) for n in range(5)))
     output = merge(run, "--max_samples", samples)
     assert f"{written} rows written, 0 discarded, {superseded} superseded; prompts without a row: 0" in output
+
+
+def test_rows_that_come_after_the_filter_has_read_wait_for_its_next_time(run):
+    run.journal(0, run.row(0), run.row(1, reasoning=""))
+    assert invoke(filter_rows, run, dataset=False).exit_code == 0
+    run.journal(0, run.row(0), run.row(1, reasoning=""), run.row(2), run.row(3, reasoning=""))
+    run.batch(1, run.row(4, reasoning=""))
+    for step in (statistics, main):
+        assert invoke(step, run).exit_code == 0
+    assert indices(run) == [0]
+    assert msgspec.json.decode(run.folder.statistics.read_bytes())["owed"] == 3
+    merge(run)
+    assert indices(run) == [0, 2]
 
 
 def test_a_missing_or_outdated_filter_is_named(run):

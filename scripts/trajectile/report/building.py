@@ -8,9 +8,8 @@ from trajectile.report.observed import Observed
 from trajectile.report.pages import PAGES
 from trajectile.report.pictures import PICTURES
 from trajectile.report.viewer import Viewer
-from trajectile.results.discarded import DiscardedRows
+from trajectile.results.discarded import DiscardedRows, filtered_rows
 from trajectile.results.shape import Statistics
-from trajectile.results.sources import FinishedRows
 from trajectile.results.verdict import read_statistics
 from trajectile.rows import Trajectory
 from trajectile.run_folder.identity import Identity, read_identity
@@ -48,7 +47,7 @@ def make_report(folder: RunFolder) -> Report:
 
 
 def _rows(folder: RunFolder) -> Iterator[tuple[Trajectory, list[str]]]:
-    rows = FinishedRows(folder)
+    rows = filtered_rows(folder)
     discarded = DiscardedRows(folder, rows)
     for row, place, _ in rows:
         yield row, discarded.reasons if discarded.takes(place) else []

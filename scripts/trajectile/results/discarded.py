@@ -3,11 +3,26 @@
 from collections import Counter
 from collections.abc import Iterator
 
+import msgspec
+
 from trajectile.errors import UserError
 from trajectile.results.filters import DISCARD, Discard, reason_words
 from trajectile.results.sources import FinishedRows, offset_of
 from trajectile.run_folder.journal import records
-from trajectile.run_folder.paths import RunFolder
+from trajectile.run_folder.paths import RunFolder, write_atomic
+
+
+def write_filtered(folder: RunFolder, rows: FinishedRows) -> None:
+    """Leave word of the rows that the filter has read: shards of another start may be at work."""
+    write_atomic(folder.filtered, msgspec.json.encode(rows.ends))
+
+
+def filtered_rows(folder: RunFolder) -> FinishedRows:
+    """Return the finished rows that the filter has read. UserError where it has not run."""
+    try:
+        return FinishedRows(folder, msgspec.json.decode(folder.filtered.read_bytes(), type=dict[str, int]))
+    except (FileNotFoundError, msgspec.DecodeError):
+        raise UserError(f"{folder.filtered} is missing: run filter_trajectories first") from None
 
 
 class DiscardedRows:

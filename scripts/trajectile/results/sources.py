@@ -1,7 +1,7 @@
 """The finished rows of a run, streamed from its batch files and journals, and read again by their place."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
@@ -26,13 +26,16 @@ class Found(NamedTuple):
 class FinishedRows:
     """Each shard's batch file in numeric order, and after it the rows that only the shard's journal holds.
 
-    Iterate once. Damaged lines are passed over and counted in `damaged`; `files` lists the files read so far.
+    Iterate once. Damaged lines are passed over and counted in `damaged`; `files` lists the files read so far, and `ends`
+    says how far. What lies beyond `upto`, the `ends` of an earlier reading, came later and is left out.
     """
 
-    def __init__(self, folder: RunFolder) -> None:
+    def __init__(self, folder: RunFolder, upto: Mapping[str, int] | None = None) -> None:
         self.folder = folder
         self.files: list[Path] = []
+        self.ends: dict[str, int] = {}
         self.damaged = 0
+        self._upto = upto
 
     def __iter__(self) -> Iterator[Found]:
         for number in sorted({*self.folder.numbers(""), *self.folder.numbers("journal")}):
@@ -47,7 +50,12 @@ class FinishedRows:
         for path in (self.folder.batch(number), self.folder.journal(number)):
             start = len(self.files) << OFFSET_BITS
             self.files.append(path)
+            name = self.name(start)
+            end = None if self._upto is None else self._upto.get(name, 0)
             for offset, line in row_lines(path):
+                if end is not None and offset + len(line) > end:
+                    break
+                self.ends[name] = offset + len(line)
                 row = decode(line, TRAJECTORY)
                 if row is not None:
                     yield Found(row, start + offset, len(line))

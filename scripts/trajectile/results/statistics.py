@@ -3,12 +3,11 @@
 from typing import NamedTuple
 
 from trajectile.results.command import Dataset, RunIdentity
-from trajectile.results.discarded import DiscardedRows
+from trajectile.results.discarded import DiscardedRows, filtered_rows
 from trajectile.results.failures import Failures
 from trajectile.results.matching import Matcher, Matching
 from trajectile.results.sessions import running_seconds
 from trajectile.results.shape import Discarded, Statistics
-from trajectile.results.sources import FinishedRows
 from trajectile.results.tool_names import ToolNames
 from trajectile.results.totals import Totals
 from trajectile.run_folder.paths import RunFolder
@@ -30,7 +29,7 @@ class Reading(NamedTuple):
 def read_run(folder: RunFolder, dataset: Dataset, offered: list[str]) -> Reading:
     """Read finished rows, discards and ledgers of a run, each once."""
     matcher = Matcher(prompt.prompt_key for prompt in dataset.prompts())
-    rows, totals, tools = FinishedRows(folder), Totals(offered), ToolNames(offered)
+    rows, totals, tools = filtered_rows(folder), Totals(offered), ToolNames(offered)
     discarded = DiscardedRows(folder, rows)
     for row, place, _ in rows:
         matcher.add(row.prompt_key, row.metadata.ordinal)

@@ -30,6 +30,7 @@ class RunFolder:
         self.scratch = root / "scratch"
         self.checkpoint = root / "checkpoint.json"
         self.discarded = root / "discarded.jsonl"
+        self.filtered = root / "keys" / "filtered.json"
         self.statistics = root / "statistics.json"
         self.trajectories = root / "trajectories.jsonl"
         self.failures = root / "failures.jsonl"
