@@ -69,6 +69,17 @@ def test_a_run_is_read_from_its_folder_as_it_goes_on(job: Job) -> None:
     assert reader.read().owner == ""
 
 
+def test_failures_of_prompts_that_left_the_dataset_are_not_counted(job: Job) -> None:
+    job.script({"regex": "task [01]", "faults": [{"kind": "answer", "status": 500}]})
+    assert [job.here(0), job.here(1)] == [0, 0]
+    reader = RunReader(job.folder)
+    assert reader.read().failed == 2
+    job.set_dataset(["task 0", "better 1", *(f"task {n}" for n in range(2, 6))])
+    job.plan(max_attempts=1)
+    for now in (reader.read(), RunReader(job.folder).read()):
+        assert (now.failed, now.given_up, now.done) == (1, 1, 4) and now.last_error.startswith("prompt 0: ")
+
+
 def test_rows_that_left_the_dataset_are_not_counted(job: Job) -> None:
     job.script()
     assert [job.here(0), job.here(1)] == [0, 0]

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -13,7 +14,7 @@ from trajectile.progress.pace import Pace
 from trajectile.progress.standing import Standing
 from trajectile.rows import Ordinal, PromptKey, Usage
 from trajectile.run_folder.identity import Identity, read_identity
-from trajectile.run_folder.ids import Id, make_id
+from trajectile.run_folder.ids import Id, last_remembered, make_id
 from trajectile.run_folder.journal import FAILURE, Failure, decode
 from trajectile.run_folder.lease import living_owner
 from trajectile.run_folder.owners import living_shards
@@ -63,6 +64,7 @@ class RunReader:
         self._read_journals()
         self._states |= {number: read_times(path) for number, path in self._times.changed()}
         identity = self._identity()
+        failed = self._still_wanted(identity)
         dataset = identity.dataset if identity else {}
         prompts, superseded = int(dataset.get("prompts", 0)), int(dataset.get("superseded", 0))
         finished = sum(self._counts.values()) + sum(map(len, self._open.values()))
@@ -75,22 +77,22 @@ class RunReader:
             done=done,
             running=sum(self._states[number].running for number in alive if number in self._states),
             waiting=sum(self._states[number].waiting for number in alive if number in self._states),
-            failed=len(self._failed),
-            given_up=self._given_up(identity, made=bool(owner)),
+            failed=len(failed),
+            given_up=_given_up(identity, failed, made=bool(owner)),
             discarded=sum(state.discarded for state in self._states.values()),
             usage=usage,
             rate=self._pace.rate(done, self._states.values()),
-            last_error=next((each.error for each in reversed(self._failed.values())), ""),
+            last_error=failed[-1].error if failed else "",
             owner=owner,
         )
 
-    def _given_up(self, identity: Identity | None, *, made: bool) -> int:
-        """Count what reached max_attempts; a start that retries those gives up nothing while it is `made`."""
-        settings = identity.settings if identity else {}
-        limit = settings.get("max_attempts")
-        if not limit or (made and settings.get("retry_failed")):
-            return 0
-        return sum(each.attempts >= limit for each in self._failed.values())
+    def _still_wanted(self, identity: Identity | None) -> list[_Failed]:
+        """Return what failed and has not left the dataset since, the latest last."""
+        if not self._failed or not identity:
+            return list(self._failed.values())
+        dataset = last_remembered(self.folder, Path(identity.dataset["file"]))
+        wanted = self._failed.keys() & dataset
+        return [failed for row, failed in self._failed.items() if row in wanted or not dataset]
 
     def _identity(self) -> Identity | None:
         with suppress(UserError):
@@ -139,3 +141,12 @@ class RunReader:
         """What was tried again with success has not failed."""
         for row in self._failed.keys() & ids:
             del self._failed[row]
+
+
+def _given_up(identity: Identity | None, failed: list[_Failed], *, made: bool) -> int:
+    """Count what reached max_attempts; a start that retries those gives up nothing while it is `made`."""
+    settings = identity.settings if identity else {}
+    limit = settings.get("max_attempts")
+    if not limit or (made and settings.get("retry_failed")):
+        return 0
+    return sum(each.attempts >= limit for each in failed)

@@ -26,8 +26,8 @@ class Found(NamedTuple):
 class FinishedRows:
     """Each shard's batch file in numeric order, and after it the rows that only the shard's journal holds.
 
-    Iterate once. Damaged lines are passed over and counted in `damaged`; `files` lists the files read so far, and `ends`
-    says how far. What lies beyond `upto`, the `ends` of an earlier reading, came later and is left out.
+    Iterate once. Damaged lines are passed over and counted in `damaged`; `files` lists the files read so far,
+    `ends` how far each was. What lies beyond `upto`, the `ends` of an earlier reading, came later and is left out.
     """
 
     def __init__(self, folder: RunFolder, upto: Mapping[str, int] | None = None) -> None:

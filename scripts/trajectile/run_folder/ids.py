@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from struct import Struct
+from struct import error as StructError
 from typing import NamedTuple
 
 import msgspec
@@ -55,6 +56,14 @@ def remembered(folder: RunFolder, path: Path, **options: object) -> Ids | None:
     except (OSError, ValueError):
         return None
     return Ids(unpack(packed), digest, notes, stamp)
+
+
+def last_remembered(folder: RunFolder, path: Path) -> list[Id]:
+    """Return the identities that were remembered of a file last, whatever became of it since."""
+    try:
+        return unpack(folder.keys(path).read_bytes().partition(b"\n")[2])
+    except (FileNotFoundError, StructError):
+        return []
 
 
 def remember(folder: RunFolder, path: Path, ids: Ids, **options: object) -> None:
