@@ -23,3 +23,9 @@ def test_the_number_of_shards_goes_to_where_they_run(
     options: list[str], workers: int | None, arguments: list[str], elsewhere: bool
 ) -> None:
     assert place(options, workers) == (arguments, elsewhere)
+
+
+def test_a_profile_of_the_environment_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SNAKEMAKE_PROFILE", "site")
+    assert place([], None) == ([], True)
+    assert place([], 3) == (["--jobs", "3"], True)

@@ -195,6 +195,15 @@ def test_before_its_walltime_a_shard_ends_in_order_and_the_next_attempt_goes_on(
     assert job.asked() == dict.fromkeys(tasks(30)[kept:], 1), "nothing was asked twice: the last prompt had its margin"
 
 
+def test_sandboxes_write_where_the_machine_has_a_local_disk(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = make(["a"], script={"steps": 1})
+    monkeypatch.setenv("NODE_DISK", str(job.root / "disk"))
+    monkeypatch.setenv("TRAJECTILE_SCRATCH", "$NODE_DISK/mine")
+    assert job.here() == 0 and job.rows()[0].tool_stats["terminal"].success == 1
+    [own] = (job.root / "disk" / "mine").iterdir()
+    assert list(own.iterdir()) == [] and not (job.folder.root / "scratch").exists()
+
+
 def test_attempts_that_finish_nothing_are_not_repeated_in_the_same_start(make: Any) -> None:
     job = make(tasks(1), script={"latency": 30})
     for number in (1, 2):

@@ -15,7 +15,7 @@ import pytest
 from container_images import archive, rootfs
 from fake_engine import FakeEngine
 from trajectile.configuration.settings import load_settings
-from trajectile.errors import FatalError, PromptError, UserError
+from trajectile.errors import FatalError, MachineError, PromptError, UserError
 from trajectile.rows import PromptRow
 from trajectile.run_folder.paths import RunFolder
 from trajectile.sandbox.backend import Backend
@@ -123,6 +123,21 @@ def test_only_the_usual_limits_are_given_up_where_there_are_none(
         with pytest.raises(FatalError, match=rf"{name}: {value}.*rootless cgroups.*Leave it out.*sandbox to docker"):
             backend.check()
         assert "NO limit" in backend.describe()
+    apptainer.problem.cache_clear()
+
+
+NO_OVERLAY = """#!/bin/sh
+case "$*" in *--overlay*) echo 'FATAL:   overlay: the upper layer is on nfs' >&2; exit 255 ;; esac
+"""
+
+
+def test_the_place_that_containers_write_to_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "apptainer").write_text(NO_OVERLAY)
+    (tmp_path / "apptainer").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    apptainer.problem.cache_clear()
+    with pytest.raises(MachineError, match=r"the upper layer is on nfs.*local disk: TRAJECTILE_SCRATCH names one"):
+        made(tmp_path, "singularity").check()
     apptainer.problem.cache_clear()
 
 

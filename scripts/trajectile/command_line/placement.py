@@ -1,5 +1,6 @@
 """Where shards run, as Snakemake is told: here by default, else where an executor or a profile takes them."""
 
+import os
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +23,8 @@ def place(options: Sequence[str], workers: int | None) -> Placement:
 
     `options` are what the user has for Snakemake. An executor without a profile gets the profile of its own name.
     """
-    executor, profile = _value(options, EXECUTOR_OPTIONS), _value(options, PROFILE_OPTIONS)
+    executor = _value(options, EXECUTOR_OPTIONS)
+    profile = _value(options, PROFILE_OPTIONS) or os.environ.get("SNAKEMAKE_PROFILE", "")
     if executor in ("", "local") and not profile:
         return Placement(["--cores", str(workers or WORKERS), *options], elsewhere=False)
     named = [] if profile or not (PROFILES / executor).is_dir() else ["--workflow-profile", executor]

@@ -1,5 +1,6 @@
 """The paths of a run folder, and writing that survives a kill."""
 
+import hashlib
 import os
 import re
 import socket
@@ -27,7 +28,7 @@ class RunFolder:
         self.mishaps = root / "journal" / "mishaps.jsonl"
         self.spent = root / "journal" / "spent.json"
         self.first_request = root / "first_request.json"
-        self.scratch = root / "scratch"
+        self.scratch = _scratch(root)
         self.checkpoint = root / "checkpoint.json"
         self.discarded = root / "discarded.jsonl"
         self.filtered = root / "keys" / "filtered.json"
@@ -80,6 +81,13 @@ class RunFolder:
     def numbers(self, folder: str, suffix: str = ".jsonl", prefix: str = "") -> list[int]:
         """Shard numbers of the files so named in a folder of the run ("" is the run folder itself), sorted."""
         return sorted(_numbers(self.root / folder, prefix, suffix))
+
+
+def _scratch(root: Path) -> Path:
+    """Where sandboxes write: TRAJECTILE_SCRATCH may name a local disk, by variables that each node has its own of."""
+    named = os.path.expandvars(os.environ.get("TRAJECTILE_SCRATCH", ""))
+    own = hashlib.sha256(os.fsencode(root.absolute())).hexdigest()[:16]
+    return Path(named).absolute() / f"trajectile-{own}" if named else root / "scratch"
 
 
 def _numbers(folder: Path, prefix: str, suffix: str) -> Iterator[int]:

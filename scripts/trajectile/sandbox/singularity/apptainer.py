@@ -80,19 +80,31 @@ class Options(NamedTuple):
 
 def launch(image: str, folder: Path, cwd: str, options: Options) -> list[str]:
     """Run a keeper in `image`; all it writes lands in `folder`/overlay and `folder`/tmp."""
-    for name in ("overlay", "tmp", "shared"):
+    for name in ("tmp", "shared"):
         (folder / name).mkdir()
     (folder / "shared" / "keeper").write_text(KEEPER)
     storage = ["--workdir", str(folder / "tmp"), "--bind", f"{folder}/shared:{STATE}"]
-    storage += [] if options.read_only else ["--overlay", str(folder / "overlay")]
+    storage += [] if options.read_only else _overlay(folder)
     return [binary(), "--silent", "exec", *options.flags(), *storage, image, "sh", "-c", ENTRY, "sandbox", cwd]
 
 
+def _overlay(folder: Path) -> list[str]:
+    (folder / "overlay").mkdir()
+    return ["--overlay", str(folder / "overlay")]
+
+
 @functools.cache
-def problem(options: Options) -> str:
-    """Why this machine cannot hold containers to `options`, found by trying; empty where it can."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [binary(), "--silent", "exec", *options.flags(), *_own_system(Path(folder)), folder, "true"]
+def problem(options: Options, scratch: Path | None = None) -> str:
+    """Why this machine cannot hold containers to `options`, found by trying; empty where it can.
+
+    With `scratch`, too, whether what they write can be kept there.
+    """
+    if scratch:
+        scratch.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        storage = _overlay(Path(folder)) if scratch and not options.read_only else []
+        system = Path(folder) / "system"
+        command = [binary(), "--silent", "exec", *options.flags(), *storage, *_own_system(system), str(system), "true"]
         try:
             done = subprocess.run(
                 command, env=environment(), cwd=folder, capture_output=True, timeout=PROBE_TIMEOUT_S, check=False
@@ -105,6 +117,7 @@ def problem(options: Options) -> str:
 
 def _own_system(root: Path) -> list[str]:
     """Make an image folder of the machine's own /usr; the flags that bring it in."""
+    root.mkdir()
     shown = ["--bind", "/usr"]
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "dev", "proc", "tmp", "usr", "etc", "root"):
         path = Path("/") / name

@@ -60,8 +60,11 @@ class SingularityBackend(ContainerBackend):
 
     def check(self) -> None:
         apptainer.binary()
-        if problem := apptainer.problem(Options(self.network, mounts=self.mounts)):
-            raise MachineError(f"sandbox: singularity does not work here: {problem}")
+        if problem := apptainer.problem(Options(self.network, mounts=self.mounts), self._scratch.absolute()):
+            raise MachineError(
+                f"sandbox: singularity does not work here: {problem}. What containers write goes to {self._scratch}, "
+                "which has to be on a local disk: TRAJECTILE_SCRATCH names one."
+            )
         self._refuse_unheld()
 
     def reap(self) -> int:
