@@ -4,10 +4,14 @@ import json
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +24,8 @@ from scripted_server.fixture import ScriptedServer, read_log
 from trajectile.configuration.frozen import frozen_settings
 from trajectile.configuration.settings import load_settings
 from trajectile.errors import UserError
-from trajectile.model.serving.command import filled, free_port, syntax_problem
+from trajectile.model.serving.command import filled, syntax_problem
+from trajectile.model.serving.ports import free_port, is_free
 from trajectile.run_folder.stop import stopped
 
 TESTS = Path(__file__).parent
@@ -144,6 +149,38 @@ def test_a_server_that_never_answers_is_ended_with_all_that_it_started(serving: 
     assert job.failures() == [] and serving.living() == []
 
 
+class Anything(BaseHTTPRequestHandler):
+    """Answers 200 to any question."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def answering_anything(port: int) -> Iterator[None]:
+    with ThreadingHTTPServer(("127.0.0.1", port), Anything) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+
+
+def test_another_process_at_the_port_is_not_taken_for_the_server(serving: Serving) -> None:
+    port = serving.folder / "port"
+    shard = (job := serving.job(["a"], f"echo {{port}} > {port}.new; mv {port}.new {port}; sleep 300")).start()
+    wait_until(port.exists, "the start")
+    with answering_anything(int(port.read_text())):
+        status = shard.wait(60)
+    said = f"does not have port {port.read_text().strip()} to itself, process {os.getpid()} ("
+    assert status == 1 and said in stopped(job.folder) and serving.living() == []
+
+
 def test_a_server_of_another_model_stops_the_run(serving: Serving) -> None:
     job = serving.job(["a"], serving.command(options="--model llama"), preflight=True)
     assert job.run() == 1 and serving.asked() == []
@@ -263,3 +300,14 @@ def test_bash_is_asked_whether_it_can_read_the_command() -> None:
 def test_ports_are_free_and_below_those_of_outgoing_connections() -> None:
     ports = {free_port() for _ in range(20)}
     assert len(ports) > 1 and all(20000 <= port < 32768 for port in ports)
+
+
+@pytest.mark.parametrize("listening", [True, False])
+def test_a_port_that_another_server_has_bound_is_not_free(listening: bool) -> None:
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.1", port := free_port()))
+        if listening:
+            other.listen()
+        assert not is_free(port)
+    assert is_free(port)

@@ -15,9 +15,10 @@ from pathlib import Path
 import click
 
 from trajectile.model.serving.attendance import SWEEP_S, Attendance
-from trajectile.model.serving.command import LOOPBACK, filled, free_port
+from trajectile.model.serving.command import filled
 from trajectile.model.serving.folder import Endpoint, ServerFolder
 from trajectile.model.serving.locks import POLL_S
+from trajectile.model.serving.ports import LOOPBACK, free_port, stranger_at
 from trajectile.model.serving.probe import problem
 from trajectile.model.serving.tree import guarded, start, stop_tree
 
@@ -49,10 +50,10 @@ class Keeper:
         self.folder = folder
         self.attendance = attendance
         self.timeout_s = timeout_s
-        port = free_port()
-        self.script = filled(command, port=port, model=model)
+        self.port = free_port()
+        self.script = filled(command, port=self.port, model=model)
         self.log = log
-        self.endpoint = Endpoint(f"http://{LOOPBACK}:{port}/v1", secrets.token_urlsafe(24), os.getpid())
+        self.endpoint = Endpoint(f"http://{LOOPBACK}:{self.port}/v1", secrets.token_urlsafe(24), os.getpid())
 
     def run(self) -> None:
         """Serve, and end with the last user, the server, or a signal."""
@@ -75,13 +76,18 @@ class Keeper:
                 self.folder.ending.write_text(f"ended at its start {_in_words(status)}")
                 return False
             if not (lacking := problem(self.endpoint)):
-                return True
+                return self._has_its_port(process)
             if time.monotonic() > deadline:
                 how = f"was not ready within {self.timeout_s:g} s (serve_timeout): {lacking}"
                 self.folder.ending.write_text(how)
                 return False
             time.sleep(POLL_S)
         return False
+
+    def _has_its_port(self, process: "subprocess.Popen[bytes]") -> bool:
+        if stranger := stranger_at(self.port, process):
+            self.folder.ending.write_text(f"does not have port {self.port} to itself, {stranger} took it; start again")
+        return not stranger
 
     def _serve(self, process: "subprocess.Popen[bytes]") -> None:
         while not self.attendance.is_over():
