@@ -90,7 +90,7 @@ class Serving:
         return found
 
     def is_gone(self) -> bool:
-        return not self.living() and not list(self.runtime.glob("*/*/*"))
+        return not self.living() and not list(self.runtime.glob("*/*"))
 
 
 @pytest.fixture
@@ -139,14 +139,14 @@ def test_a_server_that_does_not_start_is_said_once_and_tried_once(serving: Servi
     sentence = "the model server of serve_command ended at its start with status 3; data/r/logs/model_server/"
     assert made.stderr.count(sentence) == 1 and made.stderr.count("no such weights") == 1
     assert f"trajectile: stopped: {sentence}" in made.stderr
-    assert serving.living() == []
+    assert serving.is_gone()
 
 
 def test_a_server_that_never_answers_is_ended_with_all_that_it_started(serving: Serving) -> None:
     job = serving.job(["a"], "setsid sleep 300 & echo loading; sleep 300 # {port}", serve_timeout=1)
     assert job.run() == 1
     assert "was not ready within 1 s (serve_timeout): " in stopped(job.folder) and "\nloading" in stopped(job.folder)
-    assert job.failures() == [] and serving.living() == []
+    assert job.failures() == [] and serving.is_gone()
 
 
 class Anything(BaseHTTPRequestHandler):

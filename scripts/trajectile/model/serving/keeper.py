@@ -67,7 +67,7 @@ class Keeper:
         finally:
             self.folder.state.unlink(missing_ok=True)
             stop_tree()
-            self.folder.remove()
+            self.folder.remove(by_server=True)
 
     def _becomes_ready(self, process: "subprocess.Popen[bytes]") -> bool:
         deadline, lacking = time.monotonic() + self.timeout_s, ""
