@@ -2,6 +2,7 @@
 
 import asyncio
 import fcntl
+import logging
 import os
 import platform
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from trajectile.errors import UserError
+from trajectile.model.serving import sharing
 from trajectile.model.serving.folder import ServerFolder
 from trajectile.model.serving.sharing import Server, shared_server
 from trajectile.model.serving.users import User
@@ -92,3 +94,17 @@ def test_no_registration_is_lost_while_others_remove_the_folder(folder: ServerFo
     assert [process.wait(60) for process in processes] == [0] * 4
     folder.remove()
     assert not folder.path.exists()
+
+
+def test_all_who_wait_say_so_whoever_starts_the_server(
+    folder: ServerFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sharing, "TOLD_EVERY_S", 0.2)
+    server = failing(folder, tmp_path / "log")
+
+    async def together() -> None:
+        await asyncio.gather(use(server), use(server))
+
+    with caplog.at_level(logging.INFO, sharing.__name__):
+        asyncio.run(together())
+    assert caplog.text.count("waiting for the server for 0 s") >= 4

@@ -49,7 +49,7 @@ async def shared_server(server: Server) -> AsyncIterator[Endpoint]:
     folder, began = server.folder, time.time()
     user = User(folder.users)
     try:
-        async with folder.starting(user):
+        async with _told(server.name), folder.starting(user):
             if failure := folder.failed_since(began):
                 raise UserError(failure)
             endpoint = await _find_or_start(server)
@@ -60,9 +60,26 @@ async def shared_server(server: Server) -> AsyncIterator[Endpoint]:
         folder.remove()
 
 
+@asynccontextmanager
+async def _told(name: str) -> AsyncIterator[None]:
+    """Say now and then how long a server has been waited for, whoever starts it."""
+
+    async def tell() -> None:
+        began = time.monotonic()
+        while True:
+            await asyncio.sleep(TOLD_EVERY_S)
+            log.info("waiting for %s for %.0f s", name, time.monotonic() - began)
+
+    telling = asyncio.create_task(tell())
+    try:
+        yield
+    finally:
+        telling.cancel()
+
+
 async def _find_or_start(server: Server) -> Endpoint:
-    folder, began, told, started = server.folder, time.monotonic(), TOLD_EVERY_S, False
-    while (waited := time.monotonic() - began) < server.timeout_s + SLACK_S:
+    folder, deadline, started = server.folder, time.monotonic() + server.timeout_s + SLACK_S, False
+    while time.monotonic() < deadline:
         free = try_lock(folder.server_lock)
         if free is not None and started:
             os.close(free)
@@ -73,9 +90,6 @@ async def _find_or_start(server: Server) -> Endpoint:
         endpoint = folder.endpoint()
         if endpoint is not None and not await asyncio.to_thread(problem, endpoint):
             return endpoint
-        if waited > told:
-            log.info("waiting for %s for %.0f s", server.name, waited)
-            told += TOLD_EVERY_S
         await asyncio.sleep(POLL_S)
     raise _failed(server, "does not answer")
 
