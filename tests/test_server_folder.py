@@ -24,7 +24,7 @@ from trajectile.model.serving.folder import ServerFolder
 from trajectile.model.serving.users import User
 async def main():
     folder = ServerFolder(Path(sys.argv[1]))
-    for _ in range(60):
+    for _ in range(30):
         user = User(folder.users)
         async with folder.starting(user):
             assert folder.starting_lock.exists() and folder.has_users()

@@ -181,6 +181,32 @@ def test_another_process_at_the_port_is_not_taken_for_the_server(serving: Servin
     assert status == 1 and said in stopped(job.folder) and serving.living() == []
 
 
+def test_a_server_with_a_key_of_its_own_is_ended_soon(serving: Serving) -> None:
+    began = time.monotonic()
+    job = serving.job(["a"], serving.command(options="--api-key mine"), serve_timeout=600)
+    assert job.run() == 1 and time.monotonic() - began < 120
+    said = (
+        'refuses its key (HTTP 401): take --api-key out of serve_command, or write --api-key "$TRAJECTILE_SERVE_KEY"; '
+    )
+    assert said in stopped(job.folder) and serving.is_gone()
+
+
+LOADING = """
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Loading(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(503)
+        self.end_headers()
+HTTPServer(("{host}", {port}), Loading).serve_forever()
+"""
+
+
+def test_the_cause_is_not_pushed_out_of_the_log_by_the_questions_whether_it_is_ready(serving: Serving) -> None:
+    job = serving.job(["a"], f"echo no space left; exec {sys.executable} -c {shlex.quote(LOADING)}", serve_timeout=4)
+    assert job.run() == 1
+    assert "(serve_timeout): HTTP 503; " in stopped(job.folder) and "\nno space left\n" in stopped(job.folder)
+
+
 def test_a_server_of_another_model_stops_the_run(serving: Serving) -> None:
     job = serving.job(["a"], serving.command(options="--model llama"), preflight=True)
     assert job.run() == 1 and serving.asked() == []
