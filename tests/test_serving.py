@@ -25,6 +25,7 @@ from trajectile.configuration.frozen import frozen_settings
 from trajectile.configuration.settings import load_settings
 from trajectile.errors import UserError
 from trajectile.model.serving.command import filled, syntax_problem
+from trajectile.model.serving.logs import HEAD_BYTES
 from trajectile.model.serving.ports import free_port, is_free
 from trajectile.run_folder.stop import stopped
 
@@ -205,6 +206,14 @@ def test_the_cause_is_not_pushed_out_of_the_log_by_the_questions_whether_it_is_r
     job = serving.job(["a"], f"echo no space left; exec {sys.executable} -c {shlex.quote(LOADING)}", serve_timeout=4)
     assert job.run() == 1
     assert "(serve_timeout): HTTP 503; " in stopped(job.folder) and "\nno space left\n" in stopped(job.folder)
+
+
+def test_a_talkative_server_does_not_fill_the_folder_of_logs(serving: Serving) -> None:
+    job = serving.job(["a"], serving.command(before="echo first; yes | head -c 40000000; echo last;"))
+    assert job.run() == 0
+    [log] = job.folder.server_logs.glob("*.log")
+    said = log.read_text()
+    assert len(said) < HEAD_BYTES + (1 << 20) and "\nfirst\n" in said and "\nlast\n" in said
 
 
 def test_a_server_of_another_model_stops_the_run(serving: Serving) -> None:

@@ -19,6 +19,7 @@ from trajectile.model.serving.attendance import SWEEP_S, Attendance
 from trajectile.model.serving.command import filled
 from trajectile.model.serving.folder import Endpoint, ServerFolder
 from trajectile.model.serving.locks import POLL_S
+from trajectile.model.serving.logs import BoundedLog
 from trajectile.model.serving.ports import LOOPBACK, free_port, stranger_at
 from trajectile.model.serving.probe import REFUSALS, problem
 from trajectile.model.serving.tree import guarded, start, stop_tree
@@ -56,7 +57,7 @@ class Keeper:
         self.timeout_s = timeout_s
         self.port = free_port()
         self.script = filled(command, port=self.port, model=model)
-        self.log = log
+        self.log, self.bounded = log, BoundedLog(log)
         self.endpoint = Endpoint(f"http://{LOOPBACK}:{self.port}/v1", secrets.token_urlsafe(24), os.getpid())
 
     def run(self) -> None:
@@ -76,6 +77,7 @@ class Keeper:
     def _becomes_ready(self, process: "subprocess.Popen[bytes]") -> bool:
         began, refusals = time.monotonic(), 0
         while not self.attendance.is_over():
+            self.bounded.keep_short()
             if (status := process.poll()) is not None:
                 return self._fails(f"ended at its start {_in_words(status)}")
             if not (lacking := problem(self.endpoint)):
@@ -100,6 +102,7 @@ class Keeper:
 
     def _serve(self, process: "subprocess.Popen[bytes]") -> None:
         while not self.attendance.is_over():
+            self.bounded.keep_short()
             if (status := process.poll()) is not None:
                 self.folder.ending.write_text(f"ended while it was in use, {_in_words(status)}")
                 return
