@@ -4,10 +4,14 @@ import json
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +24,9 @@ from scripted_server.fixture import ScriptedServer, read_log
 from trajectile.configuration.frozen import frozen_settings
 from trajectile.configuration.settings import load_settings
 from trajectile.errors import UserError
-from trajectile.model.serving.command import filled, free_port, syntax_problem
+from trajectile.model.serving.command import filled, syntax_problem
+from trajectile.model.serving.logs import HEAD_BYTES
+from trajectile.model.serving.ports import free_port, is_free
 from trajectile.run_folder.stop import stopped
 
 TESTS = Path(__file__).parent
@@ -85,7 +91,7 @@ class Serving:
         return found
 
     def is_gone(self) -> bool:
-        return not self.living() and not list(self.runtime.glob("*/*/*"))
+        return not self.living() and not list(self.runtime.glob("*/*"))
 
 
 @pytest.fixture
@@ -134,14 +140,80 @@ def test_a_server_that_does_not_start_is_said_once_and_tried_once(serving: Servi
     sentence = "the model server of serve_command ended at its start with status 3; data/r/logs/model_server/"
     assert made.stderr.count(sentence) == 1 and made.stderr.count("no such weights") == 1
     assert f"trajectile: stopped: {sentence}" in made.stderr
-    assert serving.living() == []
+    assert serving.is_gone()
 
 
 def test_a_server_that_never_answers_is_ended_with_all_that_it_started(serving: Serving) -> None:
     job = serving.job(["a"], "setsid sleep 300 & echo loading; sleep 300 # {port}", serve_timeout=1)
     assert job.run() == 1
     assert "was not ready within 1 s (serve_timeout): " in job.said() and "\nloading" in job.said()
-    assert job.failures() == [] and serving.living() == []
+    assert job.failures() == [] and serving.is_gone()
+
+
+class Anything(BaseHTTPRequestHandler):
+    """Answers 200 to any question."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def answering_anything(port: int) -> Iterator[None]:
+    with ThreadingHTTPServer(("127.0.0.1", port), Anything) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+
+
+def test_another_process_at_the_port_is_not_taken_for_the_server(serving: Serving) -> None:
+    port = serving.folder / "port"
+    shard = (job := serving.job(["a"], f"echo {{port}} > {port}.new; mv {port}.new {port}; sleep 300")).start()
+    wait_until(port.exists, "the start")
+    with answering_anything(int(port.read_text())):
+        status = shard.wait(60)
+    said = f"does not have port {port.read_text().strip()} to itself, process {os.getpid()} ("
+    assert status == 1 and said in job.said() and serving.living() == []
+
+
+def test_a_server_with_a_key_of_its_own_is_ended_soon(serving: Serving) -> None:
+    began = time.monotonic()
+    job = serving.job(["a"], serving.command(options="--api-key mine"), serve_timeout=600)
+    assert job.run() == 1 and time.monotonic() - began < 120
+    said = (
+        'refuses its key (HTTP 401): take --api-key out of serve_command, or write --api-key "$TRAJECTILE_SERVE_KEY"; '
+    )
+    assert said in job.said() and serving.is_gone()
+
+
+LOADING = """
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Loading(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(503)
+        self.end_headers()
+HTTPServer(("{host}", {port}), Loading).serve_forever()
+"""
+
+
+def test_the_cause_is_not_pushed_out_of_the_log_by_the_questions_whether_it_is_ready(serving: Serving) -> None:
+    job = serving.job(["a"], f"echo no space left; exec {sys.executable} -c {shlex.quote(LOADING)}", serve_timeout=4)
+    assert job.run() == 1
+    assert "(serve_timeout): HTTP 503; " in job.said() and "\nno space left\n" in job.said()
+
+
+def test_a_talkative_server_does_not_fill_the_folder_of_logs(serving: Serving) -> None:
+    job = serving.job(["a"], serving.command(before="echo first; yes | head -c 40000000; echo last;"))
+    assert job.run() == 0
+    [log] = job.folder.server_logs.glob("*.log")
+    said = log.read_text()
+    assert len(said) < HEAD_BYTES + (1 << 20) and "\nfirst\n" in said and "\nlast\n" in said
 
 
 def test_a_server_of_another_model_stops_the_run(serving: Serving) -> None:
@@ -263,3 +335,14 @@ def test_bash_is_asked_whether_it_can_read_the_command() -> None:
 def test_ports_are_free_and_below_those_of_outgoing_connections() -> None:
     ports = {free_port() for _ in range(20)}
     assert len(ports) > 1 and all(20000 <= port < 32768 for port in ports)
+
+
+@pytest.mark.parametrize("listening", [True, False])
+def test_a_port_that_another_server_has_bound_is_not_free(listening: bool) -> None:
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.1", port := free_port()))
+        if listening:
+            other.listen()
+        assert not is_free(port)
+    assert is_free(port)

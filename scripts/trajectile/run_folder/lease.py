@@ -13,6 +13,7 @@ import psutil
 
 from trajectile.processes import start_time
 from trajectile.run_folder.locks import locked
+from trajectile.scheduler import job_id
 
 HEARTBEAT_S = 10.0
 SILENCE_S = 60.0
@@ -52,7 +53,7 @@ class Lease:
             socket.gethostname(),
             process.pid,
             process.create_time(),
-            os.environ.get("SLURM_JOB_ID", ""),
+            job_id(),
             os.urandom(8).hex(),
             start_time(process.pid),
         )

@@ -43,6 +43,7 @@ def main(folder: Path, weights: Path, model: str, n_ctx: int, n_parallel: int, i
     except Exception:
         log.exception("the server failed")
     finally:
+        ServerFolder(folder).remove(by_server=True)
         os._exit(status)  # nothing is left to save, and the engine's own end waits for replies nobody reads
 
 

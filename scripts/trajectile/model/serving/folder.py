@@ -5,12 +5,14 @@ server.lock       held by the server from its birth to its death
 server.json       address, key and pid, once it answers
 failure           why the last start failed, for those who waited for it
 ending            how the last server ended, in its keeper's words
-users/            one file a user, locked by it while it lives
+users/            one file for each who uses the server or waits for it, locked while they live
 """
 
 import asyncio
+import glob
 import json
 import os
+import platform
 import secrets
 import shutil
 from collections.abc import AsyncIterator
@@ -19,6 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from trajectile.model.serving.locks import POLL_S, is_locked, try_lock
+from trajectile.model.serving.users import User, any_lives
 
 
 @dataclass(frozen=True)
@@ -66,36 +69,26 @@ class ServerFolder:
         self.path.chmod(0o700)
 
     @asynccontextmanager
-    async def starting(self) -> AsyncIterator[None]:
-        """Hold the starting lock, waiting for it as long as it takes."""
+    async def starting(self, user: User) -> AsyncIterator[None]:
+        """Register a user and hold the starting lock, waiting for it as long as it takes."""
         descriptor = None
         while descriptor is None:
-            with suppress(FileNotFoundError):  # removed by its last server at this moment
+            with suppress(FileNotFoundError):  # removed by its last user at this moment
                 self.make()
+                user.register()
                 descriptor = try_lock(self.starting_lock)
             if descriptor is None:
                 await asyncio.sleep(POLL_S)
         try:
+            self.make()
+            user.register()
             yield
         finally:
             os.close(descriptor)
 
-    def register(self) -> "User":
-        """A new living user; call it under the starting lock."""
-        path = self.users / f"{os.getpid()}-{secrets.token_hex(4)}"
-        descriptor = try_lock(path)
-        assert descriptor is not None, f"{path} is new and ours"
-        return User(path, descriptor)
-
     def has_users(self) -> bool:
-        """Whether any user lives; the files of dead ones are removed. Call it under the starting lock."""
-        living = False
-        for path in self.users.iterdir():
-            if is_locked(path):
-                living = True
-            else:
-                path.unlink(missing_ok=True)
-        return living
+        """Whether anybody uses the server or waits for it. Call it under the starting lock."""
+        return any_lives(self.users)
 
     def endpoint(self) -> Endpoint | None:
         """What the server last said of itself; true only while the server lock is held."""
@@ -132,23 +125,30 @@ class ServerFolder:
                 return self.failure.read_text()
         return ""
 
-    def remove(self) -> None:
-        """Remove the folder where nobody looks for the server or uses it."""
-        held = try_lock(self.starting_lock)
-        if held is not None:
-            if not self.has_users():
-                shutil.rmtree(self.path, ignore_errors=True)
-            os.close(held)
+    def remove(self, *, by_server: bool = False) -> None:
+        """Remove the folder where nobody uses the server or waits for it, and no server lives but the one that asks."""
+        with suppress(OSError):  # gone already, or another user's in a cache that users share
+            held = try_lock(self.starting_lock)
+            if held is None:
+                return
+            try:
+                if not self.has_users() and (by_server or not is_locked(self.server_lock)):
+                    self._discard()
+            finally:
+                os.close(held)
+
+    def _discard(self) -> None:
+        """Take the folder away at once, since others may make it anew while its files are removed one by one."""
+        gone = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}")
+        self.path.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+        with suppress(OSError):
+            self.path.parent.rmdir()
 
 
-@dataclass(frozen=True)
-class User:
-    """A registration that ends with `leave` or with the process."""
-
-    path: Path
-    descriptor: int
-
-    def leave(self) -> None:
-        """Give up the registration."""
-        os.close(self.descriptor)
-        self.path.unlink(missing_ok=True)
+def sweep(folder: ServerFolder) -> None:
+    """Remove what servers of this machine left that were killed, as a scheduler does with its jobs."""
+    machine = glob.escape(platform.node())
+    for places in (machine, f"{machine}-*"):
+        for path in folder.path.parents[1].glob(f"{places}/*"):
+            ServerFolder(path).remove()

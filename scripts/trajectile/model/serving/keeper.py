@@ -10,19 +10,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from trajectile.model.serving.attendance import SWEEP_S, Attendance
-from trajectile.model.serving.command import LOOPBACK, filled, free_port
+from trajectile.model.serving.command import filled
 from trajectile.model.serving.folder import Endpoint, ServerFolder
 from trajectile.model.serving.locks import POLL_S
-from trajectile.model.serving.probe import problem
+from trajectile.model.serving.logs import BoundedLog
+from trajectile.model.serving.ports import LOOPBACK, free_port, stranger_at
+from trajectile.model.serving.probe import REFUSALS, problem
 from trajectile.model.serving.tree import guarded, start, stop_tree
 
 KEY_NAMES = ("VLLM_API_KEY", "LLAMA_API_KEY", "TRAJECTILE_SERVE_KEY")  # where servers look for the key they ask for
 NOT_FOR_SERVERS = frozenset(f"TRAJECTILE_{role}API_KEY" for role in ("", "VISION_", "IMAGE_", "TTS_"))
+PROBE_EVERY_S = 1.0  # after the first second: servers log each question
+TOLERATED_REFUSALS = 3
+KEY_ADVICE = 'take --api-key out of serve_command, or write --api-key "$TRAJECTILE_SERVE_KEY"'
 LIBRARY = str(Path(__file__).parents[3])
 
 
@@ -49,10 +55,10 @@ class Keeper:
         self.folder = folder
         self.attendance = attendance
         self.timeout_s = timeout_s
-        port = free_port()
-        self.script = filled(command, port=port, model=model)
-        self.log = log
-        self.endpoint = Endpoint(f"http://{LOOPBACK}:{port}/v1", secrets.token_urlsafe(24), os.getpid())
+        self.port = free_port()
+        self.script = filled(command, port=self.port, model=model)
+        self.log, self.bounded = log, BoundedLog(log)
+        self.endpoint = Endpoint(f"http://{LOOPBACK}:{self.port}/v1", secrets.token_urlsafe(24), os.getpid())
 
     def run(self) -> None:
         """Serve, and end with the last user, the server, or a signal."""
@@ -66,25 +72,37 @@ class Keeper:
         finally:
             self.folder.state.unlink(missing_ok=True)
             stop_tree()
-            self.folder.remove()
+            self.folder.remove(by_server=True)
 
     def _becomes_ready(self, process: "subprocess.Popen[bytes]") -> bool:
-        deadline, lacking = time.monotonic() + self.timeout_s, ""
+        began, refusals = time.monotonic(), 0
         while not self.attendance.is_over():
+            self.bounded.keep_short()
             if (status := process.poll()) is not None:
-                self.folder.ending.write_text(f"ended at its start {_in_words(status)}")
-                return False
+                return self._fails(f"ended at its start {_in_words(status)}")
             if not (lacking := problem(self.endpoint)):
-                return True
-            if time.monotonic() > deadline:
-                how = f"was not ready within {self.timeout_s:g} s (serve_timeout): {lacking}"
-                self.folder.ending.write_text(how)
-                return False
-            time.sleep(POLL_S)
+                return self._has_its_port(process)
+            refusals = refusals + 1 if lacking in REFUSALS else 0
+            if refusals > TOLERATED_REFUSALS:
+                return self._has_its_port(process) and self._fails(f"refuses its key ({lacking}): {KEY_ADVICE}")
+            waited = time.monotonic() - began
+            if waited > self.timeout_s:
+                return self._fails(f"was not ready within {self.timeout_s:g} s (serve_timeout): {lacking}")
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(POLL_S if waited < PROBE_EVERY_S and not refusals else PROBE_EVERY_S)
+        return False
+
+    def _has_its_port(self, process: "subprocess.Popen[bytes]") -> bool:
+        stranger = stranger_at(self.port, process)
+        return not stranger or self._fails(f"does not have port {self.port} to itself, {stranger} took it; start again")
+
+    def _fails(self, how: str) -> bool:
+        self.folder.ending.write_text(how)
         return False
 
     def _serve(self, process: "subprocess.Popen[bytes]") -> None:
         while not self.attendance.is_over():
+            self.bounded.keep_short()
             if (status := process.poll()) is not None:
                 self.folder.ending.write_text(f"ended while it was in use, {_in_words(status)}")
                 return

@@ -26,13 +26,13 @@ def try_lock(path: Path) -> int | None:
             f"{path.parent} is on a file system without locks ({error}): set TRAJECTILE_CACHE, and TMPDIR for servers, "
             "to local folders"
         ) from error
-    if not _is_at(path, descriptor):
+    if not is_at(path, descriptor):
         os.close(descriptor)
         return None
     return descriptor
 
 
-def _is_at(path: Path, descriptor: int) -> bool:
+def is_at(path: Path, descriptor: int) -> bool:
     """Whether the locked file still has its name: its folder may have been removed while it was opened."""
     try:
         return os.path.samestat(path.stat(), os.fstat(descriptor))

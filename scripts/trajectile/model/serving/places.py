@@ -8,16 +8,17 @@ from pathlib import Path
 
 from trajectile.errors import UserError
 from trajectile.run_folder.lease import Owner
+from trajectile.scheduler import job_id, step_id
 
 
 def in_job_step() -> bool:
     """Whether this is a step of a SLURM job, at whose end SLURM ends all that the step started."""
-    return "SLURM_STEP_ID" in os.environ
+    return bool(step_id())
 
 
 def is_here(owner: Owner) -> bool:
     """Whether a lease is held in this place: on this machine and, on a cluster, in this job."""
-    return owner.host == socket.gethostname() and owner.job_id == os.environ.get("SLURM_JOB_ID", "")
+    return owner.host == socket.gethostname() and owner.job_id == job_id()
 
 
 def place() -> str:
@@ -25,8 +26,7 @@ def place() -> str:
 
     A scheduler kills what a job or step started when it ends, and gives each job GPUs of its own.
     """
-    names = [platform.node(), os.environ.get("SLURM_JOB_ID"), os.environ.get("SLURM_STEP_ID")]
-    return "-".join(filter(None, names))
+    return "-".join(filter(None, [platform.node(), job_id(), step_id()]))
 
 
 def runtime_folder() -> Path:

@@ -8,6 +8,7 @@ from trajectile.model.serving.folder import Endpoint
 
 PROBE_TIMEOUT_S = 5.0
 UNAVAILABLE = 503
+REFUSALS = ("HTTP 401", "HTTP 403")
 
 
 def problem(endpoint: Endpoint) -> str:
@@ -19,6 +20,8 @@ def problem(endpoint: Endpoint) -> str:
     if listed != 200:
         return f"HTTP {listed}" if isinstance(listed, int) else listed
     health = _ask(f"{endpoint.base_url.removesuffix('/v1')}/health", endpoint.api_key)
+    if isinstance(health, str):
+        return f"/health: {health}"
     return "it is still loading" if health == UNAVAILABLE else ""
 
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trajectile.errors import UserError
-from trajectile.model.serving.folder import Endpoint, ServerFolder
+from trajectile.model.serving.folder import Endpoint, ServerFolder, sweep
 from trajectile.model.serving.locks import POLL_S, try_lock
 from trajectile.model.serving.logs import begin_log, log_tail
 from trajectile.model.serving.probe import problem
+from trajectile.model.serving.users import User
 
 LIBRARY = Path(__file__).parents[3]
 SLACK_S = 30.0  # for the server's own process, which keeps the time, to say how the start failed
@@ -46,25 +47,39 @@ async def shared_server(server: Server) -> AsyncIterator[Endpoint]:
     UserError: it does not start, for this process or for one that was waited for. ServerDied: it ended meanwhile.
     """
     folder, began = server.folder, time.time()
-    async with folder.starting():
-        if failure := folder.failed_since(began):
-            raise UserError(failure)
-        user = folder.register()
-        try:
-            endpoint = await _find_or_start(server)
-        except BaseException:
-            user.leave()
-            raise
+    user = User(folder.users)
     try:
+        async with _told(server.name), folder.starting(user):
+            if failure := folder.failed_since(began):
+                raise UserError(failure)
+            endpoint = await _find_or_start(server)
         async with _while_alive(server, endpoint):
             yield endpoint
     finally:
         user.leave()
+        folder.remove()
+
+
+@asynccontextmanager
+async def _told(name: str) -> AsyncIterator[None]:
+    """Say now and then how long a server has been waited for, whoever starts it."""
+
+    async def tell() -> None:
+        began = time.monotonic()
+        while True:
+            await asyncio.sleep(TOLD_EVERY_S)
+            log.info("waiting for %s for %.0f s", name, time.monotonic() - began)
+
+    telling = asyncio.create_task(tell())
+    try:
+        yield
+    finally:
+        telling.cancel()
 
 
 async def _find_or_start(server: Server) -> Endpoint:
-    folder, began, told, started = server.folder, time.monotonic(), TOLD_EVERY_S, False
-    while (waited := time.monotonic() - began) < server.timeout_s + SLACK_S:
+    folder, deadline, started = server.folder, time.monotonic() + server.timeout_s + SLACK_S, False
+    while time.monotonic() < deadline:
         free = try_lock(folder.server_lock)
         if free is not None and started:
             os.close(free)
@@ -75,9 +90,6 @@ async def _find_or_start(server: Server) -> Endpoint:
         endpoint = folder.endpoint()
         if endpoint is not None and not await asyncio.to_thread(problem, endpoint):
             return endpoint
-        if waited > told:
-            log.info("waiting for %s for %.0f s", server.name, waited)
-            told += TOLD_EVERY_S
         await asyncio.sleep(POLL_S)
     raise _failed(server, "does not answer")
 
@@ -98,6 +110,7 @@ def _words(server: Server, default: str) -> str:
 def _start(server: Server, server_lock: int) -> None:
     """Start the server in a session of its own; it inherits the lock, so no moment is without an owner."""
     server.folder.forget()
+    sweep(server.folder)
     begin_log(server.log, f"start of {server.name}")
     try:
         with server.log.open("ab") as log:
