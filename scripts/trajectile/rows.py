@@ -113,3 +113,10 @@ class Trajectory(msgspec.Struct):
     reasoning_stats: ReasoningStats
     usage: Usage
     source: str = "{}"
+
+    @property
+    def given(self) -> int:
+        """How many turns came before the first assistant turn that the model made in this run."""
+        assistant = [number for number, turn in enumerate(self.conversations) if turn.from_ == "gpt"]
+        made = self.reasoning_stats.total_assistant_turns
+        return assistant[max(len(assistant) - made, 0)] if assistant and made else len(self.conversations)
