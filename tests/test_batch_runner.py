@@ -218,11 +218,12 @@ def test_results_are_collected_when_a_shard_fails(project: Project) -> None:
     down = [{"match": text, "faults": [{"kind": "answer", "status": 500}]} for text in ("c", "d")]
     project.server.control(script={"rules": down})
     write(project.folder, "a", "b", "c", "d")
-    result = project.begin("--max_consecutive_failures=1", "--concurrency=1", "--max_retries=0", f"--api_key={CANARY}")
+    secrets = (f"--api_key={CANARY}", "--ephemeral_system_prompt=Be brief.")
+    result = project.begin("--max_consecutive_failures=1", "--concurrency=1", "--max_retries=0", *secrets)
     assert result.returncode == 1, result.stderr
     assert sorted(project.results()) == ["a", "b"] and not project.run_folder.batch(1).exists()
     assert project.run_folder.statistics.exists()
-    assert result.stderr.rstrip().endswith("batch_runner.py --run_name=r --resume")
+    assert result.stderr.rstrip().endswith("--run_name=r --resume (and the same --ephemeral_system_prompt)")
 
 
 def test_a_refused_key_is_said_once_and_collects_nothing(project: Project) -> None:

@@ -15,6 +15,7 @@ from types import FrameType
 import msgspec
 
 from trajectile.command_line.placement import Placement
+from trajectile.configuration.frozen import prompt_again
 from trajectile.configuration.settings import Settings
 from trajectile.console import say
 from trajectile.errors import UserError
@@ -50,7 +51,9 @@ def run_workflow(settings: Settings, placement: Placement, api_key: str = "") ->
         if _stamp(folder.trajectories) in (None, before[1]):
             child.run(["--cores", "1", "collect"], shows=False)
     there = f" -- {shlex.join(arguments)}" if placement.elsewhere else ""
-    again = f"{sys.argv[0]} --run_name={settings.run_name} --resume{there}"
+    again = (
+        f"{sys.argv[0]} --run_name={settings.run_name} --resume{there}{prompt_again(settings.ephemeral_system_prompt)}"
+    )
     say(f"the results so far are in {folder.root}. To go on: {again}")
     return status
 
