@@ -84,6 +84,7 @@ REFUSED = [
     ((*NEW, "--max_cost=5", "--base_url=http://h/v1"), "Error: max_cost needs to know what tokens cost"),
     ((*NEW, "--extra_body={"), "Error: extra_body: '{' is no JSON"),
     ((DATASET, "--run_name=r"), "Error: run r exists; go on with it by --resume, or choose another --run_name"),
+    ((DATASET, "--run_name=r", "--retry_failed=false"), "Error: run r exists; go on with it by --resume"),
     ((*RESUMED, "--model=n"), '  model: "m" in the run, "n" now\nChoose another run_name, or set settings_change'),
     ((*RESUMED, "--max_turns=3"), "  max_turns: 10 in the run, 3 now\n"),
     ((*RESUMED, "--max_samples=9"), "  max_samples: 10 in the run, 9 now\n"),
