@@ -227,6 +227,20 @@ def test_results_are_collected_when_a_shard_fails(project: Project) -> None:
     assert result.stderr.rstrip().endswith("--run_name=r --resume (and the same --ephemeral_system_prompt)")
 
 
+def test_results_that_cannot_be_made_are_not_promised(project: Project) -> None:
+    project.server.control(script={"rules": [{"regex": ".", "latency": 3}], "steps": 0})
+    options = [DATASET, "--model=scripted", "--distribution=terminal_only", f"--api_key={CANARY}"]
+    process = subprocess.Popen(
+        project.command(*options), cwd=project.folder, env=environment(), stderr=subprocess.PIPE, text=True
+    )
+    wait_until(lambda: project.asked())
+    with (project.folder / "data" / "p.jsonl").open("a") as dataset:
+        dataset.write('{"prompt": ""}\n')
+    _, said = process.communicate()
+    assert process.returncode == 1 and not project.run_folder.trajectories.exists()
+    assert "trajectile: what is finished is kept, without results, in data/r. To go on: " in said
+
+
 def test_a_refused_key_is_said_once_and_collects_nothing(project: Project) -> None:
     result = project.begin("--api_key=wrong")
     assert result.returncode == 1 and not project.run_folder.trajectories.exists()

@@ -123,6 +123,19 @@ def test_a_dry_run_says_what_is_owed_and_the_dag_stays_a_dag(project: Project) -
     assert not project.run_folder.root.exists() and not project.asked()
 
 
+def test_a_dry_run_names_bad_rows_and_owes_nothing_to_collect(project: Project) -> None:
+    (project.folder / "data" / "p.jsonl").write_text('{"prompt": "a"}\n{"prompt": ""}\n')
+    config = ["--config", "dataset_file=data/p.jsonl", "run_name=r", "model=m", "on_bad_row=skip"]
+    run, collect = (
+        subprocess.run([*SNAKEMAKE, *targets, "-n", *config], cwd=project.folder, capture_output=True, text=True)
+        for targets in ([], ["collect"])
+    )
+    for dry in (run, collect):
+        assert dry.returncode == 0 and "(on_bad_row: skip):\n  line 2: the prompt is empty\n" in dry.stderr
+    assert "1 prompt to run in 1 shard" in run.stderr and "to run in" not in collect.stderr
+    assert not project.run_folder.root.exists()
+
+
 def test_failed_prompts_are_left_alone_until_they_are_to_be_retried(project: Project) -> None:
     mute = {"text": "done", "reasoning": ""}
     down = {"match": "a", "faults": [{"kind": "answer", "status": 500}]}
