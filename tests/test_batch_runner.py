@@ -72,6 +72,8 @@ REFUSED = [
     ((*NEW, "--dataset_file=gone.jsonl"), "Error: dataset_file: there is no file gone.jsonl. Set dataset_file"),
     ((*NEW, "--dataset_file=data/bad.jsonl"), "  line 2: the prompt is empty\n  line 4: invalid UTF-8 at byte 13\n"),
     ((*NEW, "--dataset_file=data/image.jsonl"), "1 row with an image (the first is line 1), which sandbox: local"),
+    ((*NEW, "--dataset_file=data/\udce9.jsonl"), r"Error: dataset_file: 'data/\udce9.jsonl' is not UTF-8. Give it in"),
+    ((*NEW, "--ephemeral_system_prompt=\udce9"), r"Error: ephemeral_system_prompt: '\udce9' is not UTF-8. Give it in"),
     ((*NEW, "--prefill_messages_file=gone"), "Error: prefill_messages_file: gone cannot be read: No such file"),
     (
         (*NEW, "--reasoning_disabled", "--require_reasoning=true"),
@@ -102,6 +104,19 @@ def test_what_is_of_no_use_is_refused_before_anything_runs(
     result = invoke(*options)
     assert result.exit_code == 2 and message in result.output
     assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("data/new", "Error: run_name: data/new is a file."), ("data", "Error: data is a file, and")]
+)
+def test_a_file_in_the_place_of_a_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
+    result = invoke("--dataset_file=p.jsonl", "--run_name=new", "--model=m")
+    assert result.exit_code == 2 and result.output.startswith(words)
 
 
 def test_batches_without_a_run_json_want_resume_too(folder: Path) -> None:

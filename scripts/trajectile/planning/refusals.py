@@ -9,15 +9,12 @@ from trajectile.configuration.settings import Settings
 from trajectile.dataset.files import unit_of
 from trajectile.errors import UserError
 from trajectile.notes import Notes, counted
-from trajectile.run_folder.paths import RunFolder
 
 CLOCKS_DIFFER_S = 10.0  # what Snakemake forgives
 
 
-def refuse_files(settings: Settings, folder: RunFolder) -> None:
-    """Refuse files that Snakemake cannot work with."""
-    if folder.root.exists() and not folder.root.is_dir():
-        raise UserError(f"run_name: {folder.root} is a file. Choose another name for the run.")
+def refuse_dataset(settings: Settings) -> None:
+    """Refuse a dataset file that Snakemake cannot work with."""
     dataset = settings.dataset_file
     if set("{}") & set(dataset):
         raise UserError(f"dataset_file: Snakemake takes the braces in {dataset} for wildcards. Rename the file.")
