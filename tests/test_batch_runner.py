@@ -85,6 +85,7 @@ REFUSED = [
     ),
     ((*NEW, "--max_cost=5", "--base_url=http://h/v1"), "Error: max_cost needs to know what tokens cost"),
     ((*NEW, "--extra_body={"), "Error: extra_body: '{' is no JSON"),
+    ((*NEW, "--", "collect"), "Error: run_name: run new has not begun: nothing to collect is in data/new"),
     ((DATASET, "--run_name=r"), "Error: run r exists; go on with it by --resume, or choose another --run_name"),
     ((DATASET, "--run_name=r", "--retry_failed=false"), "Error: run r exists; go on with it by --resume"),
     ((*RESUMED, "--model=n"), '  model: "m" in the run, "n" now\nChoose another run_name, or set settings_change'),
@@ -153,6 +154,13 @@ def test_snakemake_refuses_in_the_same_words(folder: Path) -> None:
         result = subprocess.run([*SNAKEMAKE, "-n", "--config", *config], cwd=folder, capture_output=True, text=True)
         assert result.returncode == 1 and message in result.stdout and "Traceback" not in result.stdout
         assert not (folder / "data" / "new").exists()
+
+
+def test_nothing_is_collected_of_a_run_that_has_not_begun(folder: Path) -> None:
+    config = ["--config", "dataset_file=data/p.jsonl", "run_name=new", "model=m"]
+    result = subprocess.run([*SNAKEMAKE, "collect", *config], cwd=folder, capture_output=True, text=True)
+    assert result.returncode == 1 and not (folder / "data" / "new").exists()
+    assert "run_name: run new has not begun: nothing to collect is in data/new" in result.stderr
 
 
 class Project:

@@ -92,7 +92,7 @@ def _run(settings: Settings, placement: Placement, api_key: str) -> int:
     from trajectile.command_line.runner import run_workflow
     from trajectile.planning.preparation import prepare
 
-    prepare(settings)
+    prepare(settings, placement.arguments)
     return run_workflow(settings, placement, api_key)
 
 

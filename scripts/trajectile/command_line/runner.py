@@ -19,7 +19,8 @@ from trajectile.configuration.frozen import prompt_again
 from trajectile.configuration.settings import Settings
 from trajectile.console import say
 from trajectile.errors import UserError
-from trajectile.planning.workflow import COLLECT, SHOWN_BY_ANOTHER, is_dry_run
+from trajectile.planning.refusals import COLLECT
+from trajectile.planning.workflow import SHOWN_BY_ANOTHER, is_dry_run
 from trajectile.progress.screen import Screen, screen
 from trajectile.run_folder.lease import living_owner
 from trajectile.run_folder.owners import living_shards

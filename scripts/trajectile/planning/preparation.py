@@ -9,7 +9,7 @@ from trajectile.notes import Notes
 from trajectile.planning.inventory import Inventory, failed_attempts, take_inventory
 from trajectile.planning.offer import Offer, make_offer
 from trajectile.planning.plan import Plan, make_plan
-from trajectile.planning.refusals import refuse_dataset, refuse_images, refuse_misread_name
+from trajectile.planning.refusals import refuse_dataset, refuse_images, refuse_misread_name, refuse_unbegun
 from trajectile.planning.settling import settle
 from trajectile.run_folder.identity import Identity, read_identity
 from trajectile.run_folder.paths import RunFolder
@@ -34,15 +34,16 @@ def prepare_run(config: dict[str, Any], arguments: Sequence[str] = ()) -> Prepar
     """
     settings = load_settings(config)
     refuse_misread_name(settings.run_name, arguments)
-    return prepare(settings)
+    return prepare(settings, arguments)
 
 
-def prepare(given: Settings) -> PreparedRun:
+def prepare(given: Settings, arguments: Sequence[str] = ()) -> PreparedRun:
     """As prepare_run, from settings that were read."""
     folder = RunFolder(given.folder)
     refuse_dataset(given)
     load_prefill(given.prefill_messages_file)
     identity = read_identity(folder)
+    refuse_unbegun(folder, identity, arguments)
     settings = settle(given, identity)
     offer = make_offer(settings, identity)
     inventory = take_inventory(

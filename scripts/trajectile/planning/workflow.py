@@ -27,7 +27,6 @@ WATCH_S = 0.5
 PLAN = "TRAJECTILE_PLAN"  # the plan's digest, from the process that planned to its jobs
 SHOWN_BY_ANOTHER = "TRAJECTILE_PROGRESS_SHOWN"  # set for a workflow whose parent shows the progress
 DRY_FLAGS = re.compile("-[npFkq]*n[npFkq]*")  # -n among the short options that take no value, as in -np
-COLLECT = "collect"  # the target that runs no prompt; Snakemake tells no targets while it reads the Snakefile
 _leases: "list[Lease]" = []
 _showing = ExitStack()
 
@@ -60,6 +59,7 @@ def _say_plan(run: "PreparedRun") -> None:
     from trajectile.dataset.files import unit_of
     from trajectile.notes import remarks
     from trajectile.planning.estimate import estimate
+    from trajectile.planning.refusals import COLLECT
 
     for remark in remarks(run.notes, unit_of(run.settings.dataset_path)):
         say(remark)
