@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 import msgspec
-from trajectile.results.command import run_folder_option
+from trajectile.results.command import read_identity, run_folder_option
 from trajectile.results.verdict import drop_copied_journals, judge, last_lines, read_statistics
 from trajectile.run_folder.paths import RunFolder, write_atomic
 from trajectile.step import Step
@@ -27,7 +27,8 @@ def main(ctx: click.Context, run_folder: Path, max_failed_fraction: float) -> No
     verdict = judge(statistics, max_failed_fraction)
     drop_copied_journals(folder)
     write_atomic(folder.verdict, msgspec.json.format(msgspec.json.encode(verdict)) + b"\n")
-    for line in last_lines(statistics, verdict):
+    prompt = read_identity(folder).frozen.get("ephemeral_system_prompt", "")
+    for line in last_lines(statistics, verdict, prompt):
         click.echo(line)
     if not verdict.holds:
         ctx.exit(1)

@@ -72,6 +72,8 @@ REFUSED = [
     ((*NEW, "--dataset_file=gone.jsonl"), "Error: dataset_file: there is no file gone.jsonl. Set dataset_file"),
     ((*NEW, "--dataset_file=data/bad.jsonl"), "  line 2: the prompt is empty\n  line 4: invalid UTF-8 at byte 13\n"),
     ((*NEW, "--dataset_file=data/image.jsonl"), "1 row with an image (the first is line 1), which sandbox: local"),
+    ((*NEW, "--dataset_file=data/\udce9.jsonl"), r"Error: dataset_file: 'data/\udce9.jsonl' is not UTF-8. Give it in"),
+    ((*NEW, "--ephemeral_system_prompt=\udce9"), r"Error: ephemeral_system_prompt: '\udce9' is not UTF-8. Give it in"),
     ((*NEW, "--prefill_messages_file=gone"), "Error: prefill_messages_file: gone cannot be read: No such file"),
     (
         (*NEW, "--reasoning_disabled", "--require_reasoning=true"),
@@ -83,7 +85,9 @@ REFUSED = [
     ),
     ((*NEW, "--max_cost=5", "--base_url=http://h/v1"), "Error: max_cost needs to know what tokens cost"),
     ((*NEW, "--extra_body={"), "Error: extra_body: '{' is no JSON"),
+    ((*NEW, "--", "collect"), "Error: run_name: run new has not begun: nothing to collect is in data/new"),
     ((DATASET, "--run_name=r"), "Error: run r exists; go on with it by --resume, or choose another --run_name"),
+    ((DATASET, "--run_name=r", "--retry_failed=false"), "Error: run r exists; go on with it by --resume"),
     ((*RESUMED, "--model=n"), '  model: "m" in the run, "n" now\nChoose another run_name, or set settings_change'),
     ((*RESUMED, "--max_turns=3"), "  max_turns: 10 in the run, 3 now\n"),
     ((*RESUMED, "--max_samples=9"), "  max_samples: 10 in the run, 9 now\n"),
@@ -101,6 +105,19 @@ def test_what_is_of_no_use_is_refused_before_anything_runs(
     result = invoke(*options)
     assert result.exit_code == 2 and message in result.output
     assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("data/new", "Error: run_name: data/new is a file."), ("data", "Error: data is a file, and")]
+)
+def test_a_file_in_the_place_of_a_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
+    result = invoke("--dataset_file=p.jsonl", "--run_name=new", "--model=m")
+    assert result.exit_code == 2 and result.output.startswith(words)
 
 
 def test_batches_without_a_run_json_want_resume_too(folder: Path) -> None:
@@ -137,6 +154,13 @@ def test_snakemake_refuses_in_the_same_words(folder: Path) -> None:
         result = subprocess.run([*SNAKEMAKE, "-n", "--config", *config], cwd=folder, capture_output=True, text=True)
         assert result.returncode == 1 and message in result.stdout and "Traceback" not in result.stdout
         assert not (folder / "data" / "new").exists()
+
+
+def test_nothing_is_collected_of_a_run_that_has_not_begun(folder: Path) -> None:
+    config = ["--config", "dataset_file=data/p.jsonl", "run_name=new", "model=m"]
+    result = subprocess.run([*SNAKEMAKE, "collect", *config], cwd=folder, capture_output=True, text=True)
+    assert result.returncode == 1 and not (folder / "data" / "new").exists()
+    assert "run_name: run new has not begun: nothing to collect is in data/new" in result.stderr
 
 
 class Project:
@@ -218,11 +242,26 @@ def test_results_are_collected_when_a_shard_fails(project: Project) -> None:
     down = [{"match": text, "faults": [{"kind": "answer", "status": 500}]} for text in ("c", "d")]
     project.server.control(script={"rules": down})
     write(project.folder, "a", "b", "c", "d")
-    result = project.begin("--max_consecutive_failures=1", "--concurrency=1", "--max_retries=0", f"--api_key={CANARY}")
+    secrets = (f"--api_key={CANARY}", "--ephemeral_system_prompt=Be brief.")
+    result = project.begin("--max_consecutive_failures=1", "--concurrency=1", "--max_retries=0", *secrets)
     assert result.returncode == 1, result.stderr
     assert sorted(project.results()) == ["a", "b"] and not project.run_folder.batch(1).exists()
     assert project.run_folder.statistics.exists()
-    assert result.stderr.rstrip().endswith("batch_runner.py --run_name=r --resume")
+    assert result.stderr.rstrip().endswith("--run_name=r --resume (and the same --ephemeral_system_prompt)")
+
+
+def test_results_that_cannot_be_made_are_not_promised(project: Project) -> None:
+    project.server.control(script={"rules": [{"regex": ".", "latency": 3}], "steps": 0})
+    options = [DATASET, "--model=scripted", "--distribution=terminal_only", f"--api_key={CANARY}"]
+    process = subprocess.Popen(
+        project.command(*options), cwd=project.folder, env=environment(), stderr=subprocess.PIPE, text=True
+    )
+    wait_until(lambda: project.asked())
+    with (project.folder / "data" / "p.jsonl").open("a") as dataset:
+        dataset.write('{"prompt": ""}\n')
+    _, said = process.communicate()
+    assert process.returncode == 1 and not project.run_folder.trajectories.exists()
+    assert "trajectile: what is finished is kept, without results, in data/r. To go on: " in said
 
 
 def test_what_is_collected_of_an_unfinished_run_speaks_of_the_run_as_it_is(project: Project) -> None:

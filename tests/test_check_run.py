@@ -64,6 +64,15 @@ def test_prompts_that_reached_max_attempts_are_not_owed_and_their_command_is_nam
     assert (verdict.owed, verdict.given_up) == (4, 0) and "given up" not in result.output
 
 
+def test_the_command_says_that_it_needs_the_ephemeral_system_prompt_again(run):
+    run.batch(0, *(run.row(n) for n in range(9)))
+    run.ledger(0, failure(run.prompts[9], "timeout", 1))
+    identity = msgspec.json.decode(run.folder.run_json.read_bytes())
+    run.write(run.folder.run_json, identity | {"frozen": {"ephemeral_system_prompt": "5ecd3f"}})
+    result, _ = check(run, max_attempts=1)
+    assert result.output.rstrip().endswith("--retry_failed (and the same --ephemeral_system_prompt)")
+
+
 def test_a_run_of_nothing_holds(tmp_path):
     result, verdict = check(Run(tmp_path, []))
     assert result.exit_code == 0 and verdict.holds and verdict.failed_fraction == 0.0

@@ -32,14 +32,20 @@ def test_shards_that_end_at_the_same_time_lose_nothing(folder: RunFolder) -> Non
     assert read_checkpoint(folder).finished == [(10 * n, 10 * n) for n in range(24)]
 
 
-def test_it_is_forgotten_when_a_batch_is_gone(folder: RunFolder) -> None:
-    folder.batch(0).touch()
-    update_checkpoint(folder, 0, [0])
+def test_a_batch_that_is_gone_is_forgotten_and_the_others_are_not(folder: RunFolder) -> None:
+    for number, indices in enumerate(([0, 1], [5, 6], [3])):
+        folder.batch(number).write_text("".join(f'{{"prompt_index": {index}, "x": 0}}\n' for index in indices) + '{"p')
+        update_checkpoint(folder, number, indices)
+    known = read_checkpoint(folder)
     rebuild_checkpoint(folder)
-    assert read_checkpoint(folder).batches == [0]
-    folder.batch(0).unlink()
+    assert read_checkpoint(folder) == known
+    folder.batch(1).unlink()
     rebuild_checkpoint(folder)
-    assert not folder.checkpoint.exists() and read_checkpoint(folder).finished == []
+    assert (read_checkpoint(folder).finished, read_checkpoint(folder).batches) == ([(0, 1), (3, 3)], [0, 2])
+    for number in (0, 2):
+        folder.batch(number).unlink()
+    rebuild_checkpoint(folder)
+    assert (read_checkpoint(folder).finished, read_checkpoint(folder).batches) == ([], [])
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b'{"finished": "all"}'])

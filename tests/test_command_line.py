@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from helpers import Job
 from scripted_server.fixture import ScriptedServer
-from test_batch_runner import DATASET, SNAKEMAKE, Project, environment, folder
+from test_batch_runner import DATASET, SNAKEMAKE, Project, begin, environment, folder
 from trajectile.command_line.cli import main
 from trajectile.planning.workflow import is_dry_run
 from trajectile.processes import start_time
@@ -121,6 +121,21 @@ def test_a_dry_run_says_what_is_owed_and_the_dag_stays_a_dag(project: Project) -
     assert "cost roughly between 0.0" in dry.stderr and "trajectile:" not in dry.stdout
     assert dag.returncode == 0 and dag.stdout.startswith("digraph") and "trajectile:" not in dag.stderr
     assert not project.run_folder.root.exists() and not project.asked()
+
+
+def test_a_dry_run_names_bad_rows_and_owes_nothing_to_collect(project: Project) -> None:
+    (project.folder / "data" / "p.jsonl").write_text('{"prompt": "a"}\n{"prompt": ""}\n')
+    begin(project.folder)
+    before = sorted(project.run_folder.root.rglob("*"))
+    config = ["--config", "dataset_file=data/p.jsonl", "run_name=r", "on_bad_row=skip", "settings_change=keep"]
+    run, collect = (
+        subprocess.run([*SNAKEMAKE, *targets, "-n", *config], cwd=project.folder, capture_output=True, text=True)
+        for targets in ([], ["collect"])
+    )
+    for dry in (run, collect):
+        assert dry.returncode == 0 and "(on_bad_row: skip):\n  line 2: the prompt is empty\n" in dry.stderr
+    assert "1 prompt to run in 1 shard" in run.stderr and "to run in" not in collect.stderr
+    assert sorted(project.run_folder.root.rglob("*")) == before
 
 
 def test_failed_prompts_are_left_alone_until_they_are_to_be_retried(project: Project) -> None:

@@ -27,6 +27,16 @@ def test_a_rows_own_system_turn_joins_the_systems_one_message() -> None:
     assert start_messages(turns, "", [])[0]["content"] == "You are a pirate."
 
 
+def test_system_messages_of_the_prefill_join_the_one_message_too() -> None:
+    example = [{"role": "system", "content": "Show your work."}, {"role": "user", "content": "2+2?"}]
+    turns = [Turn("system", "You are a pirate."), HUMAN]
+    head, *rest = start_messages(turns, "Be brief.", example)
+    assert head == {"role": "system", "content": "Be brief.\n\nShow your work.\n\nYou are a pirate."}
+    assert rest == [example[1], USER]
+    assert start_messages([HUMAN], "", example) == [*example, USER]
+    assert len(example) == 2, "the prefill is every prompt's"
+
+
 def test_given_turns_become_what_servers_speak() -> None:
     turn = Turn("gpt", "", "I think", [ToolCall("c", "terminal", "{}")])
     assert to_message(turn) == {

@@ -103,8 +103,9 @@ def test_every_bad_row_is_in_one_report(tmp_path: Path) -> None:
 
 
 def test_nothing_usable_is_refused_even_with_skip(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"2 rows cannot be used:\n  line 1"):
-        read(tmp_path, 1, 2, on_bad_row="skip")
+    for on_bad_row in ("skip", "error"):
+        with pytest.raises(UserError, match=r"2 rows cannot be used:\n  line 1(.*\n)*Mend them: there are no others.$"):
+            read(tmp_path, 1, 2, on_bad_row=on_bad_row)
     with pytest.raises(UserError, match=r"p.jsonl holds no rows"):
         read_ids(write(tmp_path), on_bad_row="error", max_samples=None)
 

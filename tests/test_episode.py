@@ -126,6 +126,20 @@ def test_a_start_of_several_turns_goes_on_and_its_turns_are_not_counted(tmp_path
     assert row.reasoning_stats == ReasoningStats(1, 1, 0)
 
 
+def test_calls_of_the_model_get_ids_that_no_given_call_has(server: ScriptedServer, tmp_path: Path) -> None:
+    call = {"id": "call_0", "type": "function", "function": {"name": "todo", "arguments": "{}"}}
+    shown = {"role": "assistant", "content": None, "tool_calls": [call]}
+    turns = [Turn("human", "a"), Turn("gpt", tool_calls=[ToolCall("call_1", "todo", "{}")]), Turn("tool", "{}")]
+    start = PromptRow(0, "0" * 64, 0, [*turns, Turn("human", "go")])
+    made = [{"id": name, "name": "terminal", "arguments": {"command": "true"}} for name in ("call_0", "call_1")]
+    replies = [{"tool_calls": made}, {"text": "done"}]
+    server.control(script={"rules": [{"regex": ".", "replies": replies, "offset": 1}]})
+    row = play(server.base_url, start, tmp_path, prefill=[shown])
+    asked = [call.id for turn in row.conversations[4:] for call in turn.tool_calls]
+    answered = [turn.tool_call_id for turn in row.conversations[4:] if turn.from_ == "tool"]
+    assert asked == answered == ["call_0_2", "call_1_2"]
+
+
 def test_toolsets_are_drawn_by_content_and_seed_alone(tmp_path: Path) -> None:
     chances = {"terminal": 50.0, "file": 50.0}
     with Recorder() as recorder:

@@ -6,9 +6,20 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from exports_samples import NESTED, SAMPLES, export, folder_of, many_prompts, sample_run, summary_of, write_statistics
+from exports_samples import (
+    NESTED,
+    SAMPLES,
+    export,
+    folder_of,
+    many_prompts,
+    rows_of,
+    sample_run,
+    summary_of,
+    write_statistics,
+)
 from trajectile.exports import parquet_file
 from trajectile.exports.example import example_of
+from trajectile.exports.formats import FORMATS
 from trajectile.exports.parquet_row import ParquetRow, parquet_row
 from trajectile.exports.run import tools_of
 from trajectile.rows import Trajectory
@@ -93,6 +104,20 @@ def test_atif_has_a_file_for_each_row(run):
     assert [document["extra"]["prompt_index"] for document in found] == list(range(len(SAMPLES)))
     assert {document["schema_version"] for document in found} == {"ATIF-v1.8"}
     assert len({document["trajectory_id"] for document in found}) == len(SAMPLES)
+
+
+def test_every_format_takes_rows_whose_prompts_have_left_the_dataset(tmp_path):
+    run = sample_run(tmp_path, ["no_tools", "one_call"])
+    kept = [msgspec.structs.replace(row, prompt_index=-1) for row in run.merged()]
+    run.write(run.folder.trajectories, *run.merged(), *kept, kept[0])
+    write_statistics(run)
+    for name in FORMATS:
+        export(run, "--exports", name)
+    places = [0, 1, -1, -1, -1]
+    for name in ("messages", "hermes", "llamafactory"):
+        assert [row["prompt_index"] for row in rows_of(run, name)] == places
+    assert pq.read_table(shards(run)[0])["prompt_index"].to_pylist() == places
+    assert [document["extra"]["prompt_index"] for document in documents(run)] == places
 
 
 def test_atif_steps_hold_the_results_of_their_calls(tmp_path):

@@ -33,6 +33,16 @@ def test_rows_without_reasoning_and_with_unknown_tools_are_listed_with_reasons(r
     assert msgspec.json.decode(line)["prompt_key"] == found[1].prompt_key == run.prompts[1].prompt_key
 
 
+def test_calls_of_given_turns_are_not_the_models(tmp_path):
+    call = {"id": "c", "type": "function", "function": {"name": "rm_rf", "arguments": "{}"}}
+    asks = {"role": "assistant", "content": "", "tool_calls": [call]}
+    start = [{"role": "user", "content": "a"}, asks, {"role": "tool", "tool_call_id": "c", "content": "gone"}]
+    run = Run(tmp_path, [{"messages": start}, {"messages": start}])
+    run.batch(0, run.row(0), run.row(1, calls=("format_c",)))
+    invoke(main, run, dataset=False)
+    assert {index: d.reasons for index, d in discarded(run).items()} == {1: ["unknown_tool: format_c"]}
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

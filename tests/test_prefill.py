@@ -32,6 +32,9 @@ def test_messages_are_taken_as_they_are(tmp_path: Path) -> None:
         ('[{"role": "robot", "content": "a"}]', "item 1 is no message such as"),
         ('[{"role": "user", "content": null}]', "item 1 is no message such as"),
         ('[{"role": ["user"], "content": "a"}]', "item 1 is no message such as"),
+        ('[{"role": "assistant", "content": null, "tool_calls": []}]', "item 1 is no message such as"),
+        ('[{"role": "assistant", "content": "a", "tool_calls": [5]}]', "item 1 is no message such as"),
+        ('[{"role": "assistant", "content": "a", "tool_calls": [{"id": "c"}]}]', "item 1 is no message such as"),
     ],
 )
 def test_what_is_no_message_is_refused(tmp_path: Path, content: str, message: str) -> None:

@@ -52,6 +52,14 @@ def test_every_difference_is_listed() -> None:
     assert len(str(error.value).splitlines()) == 5
 
 
+def test_a_system_prompt_that_is_not_given_again_is_asked_for_first() -> None:
+    with pytest.raises(UserError) as error:
+        settle(settings(), identity(ephemeral_system_prompt="secret plan"))
+    _, difference, advice = str(error.value).splitlines()
+    assert difference.endswith('… in the run, "" now')
+    assert advice.startswith("Give the same ephemeral_system_prompt again, choose another run_name, or set settings_")
+
+
 def test_fewer_samples_than_all_are_fewer() -> None:
     with pytest.raises(UserError, match="max_samples: null in the run, 5 now"):
         settle(settings(max_samples=5), identity(max_samples=None))

@@ -49,10 +49,11 @@ def listing(notes: Notes, unit: str, shown: int = SHOWN) -> list[str]:
     return [*lines, f"  … and {notes.bad - shown:,} more"] if notes.bad > shown else lines
 
 
-def refusal(path: Path, notes: Notes, unit: str) -> str:
-    """Say which rows cannot be used, and what to do about them."""
+def refusal(path: Path, notes: Notes, unit: str, *, others: bool) -> str:
+    """Say which rows cannot be used, and what to do about them; `others` tells whether any row can."""
     head = f"dataset_file: {path}: {counted(notes.bad, 'row')} cannot be used:"
-    return "\n".join([head, *listing(notes, unit), "Mend them, or set on_bad_row to skip to run the others."])
+    advice = "Mend them, or set on_bad_row to skip to run the others." if others else "Mend them: there are no others."
+    return "\n".join([head, *listing(notes, unit), advice])
 
 
 def remarks(notes: Notes, unit: str) -> list[str]:

@@ -7,6 +7,7 @@ from msgspec.structs import astuple
 
 PromptKey = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 Ordinal = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
+SUPERSEDED = -1  # prompt_index of a kept row whose prompt has left the dataset
 
 
 class ToolCall(msgspec.Struct):
@@ -96,6 +97,7 @@ class Metadata(msgspec.Struct):
 class Trajectory(msgspec.Struct):
     """A finished prompt: one line of a journal, of a batch file and of trajectories.jsonl.
 
+    `prompt_index` counts the rows of the dataset; in trajectories.jsonl it is SUPERSEDED where the prompt has left it.
     `tool_stats` and `tool_error_counts` name every tool the run could offer, zero by default.
     """
 
@@ -113,3 +115,10 @@ class Trajectory(msgspec.Struct):
     reasoning_stats: ReasoningStats
     usage: Usage
     source: str = "{}"
+
+    @property
+    def given(self) -> int:
+        """How many turns came before the first assistant turn that the model made in this run."""
+        assistant = [number for number, turn in enumerate(self.conversations) if turn.from_ == "gpt"]
+        made = self.reasoning_stats.total_assistant_turns
+        return assistant[max(len(assistant) - made, 0)] if assistant and made else len(self.conversations)

@@ -29,6 +29,11 @@ class Outcome(NamedTuple):
     success: bool
 
 
+def ids_of_calls(messages: Iterable[dict[str, Any]]) -> set[str]:
+    """Return the ids of all calls in messages."""
+    return {call["id"] for message in messages for call in message.get("tool_calls") or ()}
+
+
 def check_calls(calls: Iterable[ToolCall], used: set[str], *, cut_off: bool) -> list[CheckedCall]:
     """Give each call an id that is not in `used` (and add it there), and find missing, repeated and cut-off ones."""
     calls = list(calls)

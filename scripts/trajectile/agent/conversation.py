@@ -1,6 +1,7 @@
 """Messages as servers speak them, and turns as rows keep them."""
 
 from collections.abc import Iterable
+from itertools import dropwhile
 from typing import Any
 
 from trajectile.agent.calls import wire_call
@@ -13,13 +14,21 @@ FROM_OF = {role: name for name, role in ROLE_OF.items()}
 
 
 def start_messages(turns: Iterable[Turn], system_prompt: str, prefill: list[Message]) -> list[Message]:
-    """Return what the model first sees: the ephemeral system prompt, the prefill messages, then the prompt's turns."""
-    messages = [to_message(turn) for turn in turns]
-    system = [system_prompt] if system_prompt else []
-    while messages and messages[0]["role"] == "system":  # many templates take one system message only
-        system.append(messages.pop(0)["content"])
+    """Return what the model first sees: the ephemeral system prompt, the prefill messages, then the prompt's turns.
+
+    Many templates take one system message only: those that any of the three begins with are joined into the first.
+    """
+    shown, examples = _without_system(prefill)
+    own, messages = _without_system([to_message(turn) for turn in turns])
+    system = [*([system_prompt] if system_prompt else []), *shown, *own]
     head = [{"role": "system", "content": "\n\n".join(system)}] if system else []
-    return [*head, *prefill, *messages]
+    return [*head, *examples, *messages]
+
+
+def _without_system(messages: list[Message]) -> tuple[list[str], list[Message]]:
+    """Return the texts of the system messages at the front, and the rest."""
+    rest = list(dropwhile(lambda message: message["role"] == "system", messages))
+    return [message["content"] for message in messages[: len(messages) - len(rest)]], rest
 
 
 def to_message(turn: Turn) -> Message:

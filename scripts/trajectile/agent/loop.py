@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from trajectile.agent.calls import CheckedCall, Outcome, check_calls, perform, wire_calls
+from trajectile.agent.calls import CheckedCall, Outcome, check_calls, ids_of_calls, perform, wire_calls
 from trajectile.agent.events import log_reply, log_result
 from trajectile.agent.trimming import Trimming
 from trajectile.errors import PromptError
@@ -58,6 +58,7 @@ class Agent:
     async def run(self, messages: list[Message]) -> str:
         """Take turns from `messages` on until the end, and return the end_reason."""
         self.messages = messages
+        self._used_ids |= ids_of_calls(messages)
         self._deadline = asyncio.get_running_loop().time() + self.limits.prompt_timeout_s
         try:
             while True:

@@ -33,6 +33,13 @@ def _is_message(message: Any) -> bool:
     """Tell whether a message can be sent: an assistant that calls tools may say nothing."""
     if not isinstance(message, dict) or message.get("role") not in ROLES:
         return False
-    content = message.get("content")
-    calls_tools = message["role"] == "assistant" and isinstance(message.get("tool_calls"), list)
-    return isinstance(content, str) or (content is None and calls_tools)
+    content, calls = message.get("content"), message.get("tool_calls")
+    if calls and not (isinstance(calls, list) and all(map(_is_call, calls))):
+        return False
+    return isinstance(content, str) or (content is None and message["role"] == "assistant" and bool(calls))
+
+
+def _is_call(call: Any) -> bool:
+    function = call.get("function") if isinstance(call, dict) else None
+    texts = (call.get("id"), function.get("name"), function.get("arguments")) if isinstance(function, dict) else (None,)
+    return all(isinstance(text, str) for text in texts)

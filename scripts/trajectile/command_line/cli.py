@@ -66,7 +66,8 @@ def main(
 def _settings(given: dict[str, Any], resume: bool) -> Settings:
     folder = _folder(given)
     identity = read_identity(folder)
-    if not (resume or given.get("retry_failed")) and (identity or folder.numbers("")):
+    goes_on = resume or given.get("retry_failed", "").lower() == "true"
+    if not goes_on and (identity or folder.numbers("")):
         raise UserError(f"run {folder.root.name} exists; go on with it by --resume, or choose another --run_name")
     inherited = _inherited(identity) if identity else REFERENCE_DEFAULTS
     if "dataset_file" not in {**inherited, **given}:
@@ -91,7 +92,7 @@ def _run(settings: Settings, placement: Placement, api_key: str) -> int:
     from trajectile.command_line.runner import run_workflow
     from trajectile.planning.preparation import prepare
 
-    prepare(settings, collects="collect" in placement.arguments)
+    prepare(settings, placement.arguments)
     return run_workflow(settings, placement, api_key)
 
 

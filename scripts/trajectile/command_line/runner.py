@@ -15,9 +15,11 @@ from types import FrameType
 import msgspec
 
 from trajectile.command_line.placement import Placement
+from trajectile.configuration.frozen import prompt_again
 from trajectile.configuration.settings import Settings
 from trajectile.console import say
 from trajectile.errors import UserError
+from trajectile.planning.refusals import COLLECT
 from trajectile.planning.workflow import SHOWN_BY_ANOTHER, is_dry_run
 from trajectile.progress.screen import Screen, screen
 from trajectile.run_folder.lease import living_owner
@@ -48,10 +50,13 @@ def run_workflow(settings: Settings, placement: Placement, api_key: str = "") ->
         if not status or _stamp(folder.settings_json) == before[0]:
             return status
         if _stamp(folder.trajectories) in (None, before[1]):
-            child.run(["--cores", "1", "collect"], shows=False)
+            child.run(["--cores", "1", COLLECT], shows=False)
     there = f" -- {shlex.join(arguments)}" if placement.elsewhere else ""
-    again = f"{sys.argv[0]} --run_name={settings.run_name} --resume{there}"
-    say(f"the results so far are in {folder.root}. To go on: {again}")
+    again = (
+        f"{sys.argv[0]} --run_name={settings.run_name} --resume{there}{prompt_again(settings.ephemeral_system_prompt)}"
+    )
+    kept = "the results so far are" if folder.trajectories.exists() else "what is finished is kept, without results,"
+    say(f"{kept} in {folder.root}. To go on: {again}")
     return status
 
 

@@ -46,6 +46,11 @@ def _content(setting: str, file: str) -> bytes:
         raise UserError(f"{setting}: {file} cannot be read: {error.strerror}") from None
 
 
+def prompt_again(prompt: str) -> str:
+    """Return how a command that goes on with a run ends: nothing keeps a copy of its ephemeral system prompt."""
+    return " (and the same --ephemeral_system_prompt)" if prompt else ""
+
+
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest() if content else ""
 

@@ -51,6 +51,7 @@ def checked(config: dict[str, Any]) -> dict[str, Any]:
     read = {name: read_value(entries.get(name, {}), value) for name, value in config.items()}
     problems = [_explain(error) for error in jsonschema.Draft202012Validator(schema()).iter_errors(read)]
     problems += [_refuse(name, read[name]) for name in read.keys() & entries if _is_misread(entries[name], read[name])]
+    problems += [_not_utf8(name, value) for name, value in read.items() if _holds_odd_bytes(value)]
     if problems:
         raise UserError("\n".join(sorted(dict.fromkeys(problems))))
     return {name: read.get(name, entry["default"]) for name, entry in entries.items()}
@@ -99,6 +100,15 @@ def _is_misread(entry: dict[str, Any], value: Any) -> bool:
     if isinstance(value, float) and "string" in kinds_of(entry):
         return True
     return isinstance(value, int | float) and (not math.isfinite(value) or abs(value) > LARGEST_INTEGER)
+
+
+def _holds_odd_bytes(value: Any) -> bool:
+    """Tell whether a text came from bytes that are not UTF-8, which Python keeps as lone surrogates."""
+    return isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def _not_utf8(name: str, value: str) -> str:
+    return f"{name}: {value!r} is not UTF-8. Give it in UTF-8; a file of such a name has to be renamed first."
 
 
 def _explain(error: jsonschema.ValidationError) -> str:

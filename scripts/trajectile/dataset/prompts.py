@@ -79,7 +79,7 @@ def _usable(
         count += 1
         yield index, raw.content, work
     if notes.bad and (on_bad_row == "error" or not count):
-        raise UserError(refusal(path, notes, unit_of(path)))
+        raise UserError(refusal(path, notes, unit_of(path), others=bool(count)))
 
 
 def _source(content: dict[str, Any], column: str) -> str:

@@ -9,7 +9,7 @@ from trajectile.agent.calls import parse_arguments
 from trajectile.exports.card import differences, write_text
 from trajectile.exports.example import Block, Example, blocks
 from trajectile.exports.format import Counts, Target, Writer
-from trajectile.rows import ToolCall, Trajectory, Turn
+from trajectile.rows import SUPERSEDED, ToolCall, Trajectory, Turn
 from trajectile.run_folder.journal import ENCODER
 
 VERSION = "ATIF-v1.8"
@@ -87,17 +87,24 @@ class AtifWriter(Writer):
     def __init__(self, target: Target) -> None:
         super().__init__(target)
         self._folders: dict[str, Path] = {}
+        self._superseded = 0
 
     def add(self, example: Example, split: str) -> list[str]:
         if split not in self._folders:
             self._folders[split] = self.target.folder / split
             self._folders[split].mkdir()
         row = example.row
-        name = f"{row.prompt_index:06}_{row.prompt_key[:12]}_{row.metadata.ordinal}.json"
-        with (self._folders[split] / name).open("xb") as file:
+        with (self._folders[split] / self._name(row)).open("xb") as file:
             file.write(ENCODER.encode(self._document(example)))
         raw = any(parse_arguments(call.arguments) is None for turn in example.turns for call in turn.tool_calls)
         return ["raw_arguments"] if raw else []
+
+    def _name(self, row: Trajectory) -> str:
+        """Name a file by the prompt's place in the dataset, after those the rows of prompts that have left it."""
+        place = f"{row.prompt_index:06}"
+        if row.prompt_index == SUPERSEDED:
+            place, self._superseded = f"superseded_{self._superseded:06}", self._superseded + 1
+        return f"{place}_{row.prompt_key[:12]}_{row.metadata.ordinal}.json"
 
     def finish(self, counts: Counts) -> None:
         body = BODY.format(differences=differences(counts), version=VERSION)

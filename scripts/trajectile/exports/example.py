@@ -40,15 +40,7 @@ class Block(NamedTuple):
 def example_of(row: Trajectory, tools: Tools) -> Example:
     """Take a row apart; calls and results of given turns get the ids and names that they lack."""
     _name_results(row.conversations)
-    return Example(row, row.conversations, _count_given(row), tools)
-
-
-def _count_given(row: Trajectory) -> int:
-    """Return how many turns came before the first assistant turn of the model's own."""
-    assistant = [number for number, turn in enumerate(row.conversations) if turn.from_ == "gpt"]
-    made = row.reasoning_stats.total_assistant_turns
-    first = len(assistant) - made
-    return assistant[max(first, 0)] if assistant and made else len(row.conversations)
+    return Example(row, row.conversations, row.given, tools)
 
 
 def _name_results(turns: list[Turn]) -> None:

@@ -9,7 +9,7 @@ from trajectile.notes import Notes
 from trajectile.planning.inventory import Inventory, failed_attempts, take_inventory
 from trajectile.planning.offer import Offer, earlier_offer, make_offer
 from trajectile.planning.plan import Plan, make_plan
-from trajectile.planning.refusals import refuse_files, refuse_images, refuse_misread_name
+from trajectile.planning.refusals import COLLECT, refuse_dataset, refuse_images, refuse_misread_name, refuse_unbegun
 from trajectile.planning.settling import settle
 from trajectile.run_folder.identity import Identity, read_identity
 from trajectile.run_folder.paths import RunFolder
@@ -34,15 +34,16 @@ def prepare_run(config: dict[str, Any], arguments: Sequence[str] = ()) -> Prepar
     """
     settings = load_settings(config)
     refuse_misread_name(settings.run_name, arguments)
-    return prepare(settings, collects="collect" in arguments)
+    return prepare(settings, arguments)
 
 
-def prepare(given: Settings, *, collects: bool = False) -> PreparedRun:
-    """As prepare_run, from settings that were read; a start that `collects` runs no prompt."""
+def prepare(given: Settings, arguments: Sequence[str] = ()) -> PreparedRun:
+    """As prepare_run, from settings that were read."""
     folder = RunFolder(given.folder)
-    refuse_files(given, folder)
+    refuse_dataset(given)
     load_prefill(given.prefill_messages_file)
     identity = read_identity(folder)
+    refuse_unbegun(folder, identity, arguments)
     settings = settle(given, identity)
     inventory = take_inventory(
         folder, settings.dataset_path, on_bad_row=settings.on_bad_row, max_samples=settings.max_samples
@@ -51,7 +52,7 @@ def prepare(given: Settings, *, collects: bool = False) -> PreparedRun:
     plan = make_plan(
         inventory, failed_attempts(folder), batch_size=settings.batch_size, max_attempts=settings.attempts_allowed
     )
-    offer = _offer(settings, identity, runs_prompts=bool(plan.owed) and not collects)
+    offer = _offer(settings, identity, runs_prompts=bool(plan.owed) and COLLECT not in arguments)
     return PreparedRun(settings, folder, identity, offer, plan, inventory.dataset.notes, _superseded(inventory, plan))
 
 

@@ -9,15 +9,15 @@ from trajectile.configuration.settings import Settings
 from trajectile.dataset.files import unit_of
 from trajectile.errors import UserError
 from trajectile.notes import Notes, counted
+from trajectile.run_folder.identity import Identity
 from trajectile.run_folder.paths import RunFolder
 
 CLOCKS_DIFFER_S = 10.0  # what Snakemake forgives
+COLLECT = "collect"  # the target that runs no prompt; Snakemake tells no targets while it reads the Snakefile
 
 
-def refuse_files(settings: Settings, folder: RunFolder) -> None:
-    """Refuse files that Snakemake cannot work with."""
-    if folder.root.exists() and not folder.root.is_dir():
-        raise UserError(f"run_name: {folder.root} is a file. Choose another name for the run.")
+def refuse_dataset(settings: Settings) -> None:
+    """Refuse a dataset file that Snakemake cannot work with."""
     dataset = settings.dataset_file
     if set("{}") & set(dataset):
         raise UserError(f"dataset_file: Snakemake takes the braces in {dataset} for wildcards. Rename the file.")
@@ -26,6 +26,12 @@ def refuse_files(settings: Settings, folder: RunFolder) -> None:
             raise UserError(
                 f"dataset_file: {dataset} was last changed in the future, by its time. Correct that: touch {dataset}"
             )
+
+
+def refuse_unbegun(folder: RunFolder, identity: Identity | None, arguments: Sequence[str]) -> None:
+    """Refuse to collect the results of a run that is not there, as under a mistyped name."""
+    if COLLECT in arguments and not (identity or folder.numbers("") or folder.numbers("journal")):
+        raise UserError(f"run_name: run {folder.root.name} has not begun: nothing to collect is in {folder.root}")
 
 
 def refuse_misread_name(run_name: str, arguments: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ from trajectile.run_folder.paths import RunFolder
 
 ENDPOINT = frozenset({"base_url", "serve_command"})  # what frozen base_url_host is made of
 DIGEST = re.compile(r"[0-9a-f]{64}")
+Difference = tuple[str, Any, Any]  # a setting, its value in the run, and its value now
 
 
 def settle(settings: Settings, identity: Identity | None) -> Settings:
@@ -25,11 +26,15 @@ def settle(settings: Settings, identity: Identity | None) -> Settings:
         return settings
     if settings.settings_change == "run":
         return _with_runs_own(settings, identity)
-    raise UserError(
-        f"run {settings.run_name} was begun with other settings:\n"
-        + "\n".join(f"  {name}: {_shown(theirs)} in the run, {_shown(ours)} now" for name, theirs, ours in differences)
-        + "\nChoose another run_name, or set settings_change to run (use the run's own) or keep (use the new ones)."
-    )
+    raise UserError(_refusal(settings.run_name, differences))
+
+
+def _refusal(run_name: str, differences: list[Difference]) -> str:
+    lines = [f"  {name}: {_shown(theirs)} in the run, {_shown(ours)} now" for name, theirs, ours in differences]
+    lacks_prompt = any(name == "ephemeral_system_prompt" and not ours for name, _, ours in differences)
+    advice = "Give the same ephemeral_system_prompt again, choose" if lacks_prompt else "Choose"
+    choice = "another run_name, or set settings_change to run (use the run's own) or keep (use the new ones)."
+    return "\n".join([f"run {run_name} was begun with other settings:", *lines, f"{advice} {choice}"])
 
 
 def _shown(value: Any) -> str:
@@ -37,7 +42,7 @@ def _shown(value: Any) -> str:
     return f"SHA-256 {value[:12]}…" if is_digest else json.dumps(value, ensure_ascii=False)
 
 
-def _differences(settings: Settings, identity: Identity) -> list[tuple[str, Any, Any]]:
+def _differences(settings: Settings, identity: Identity) -> list[Difference]:
     ours = frozen_settings(settings)
     fixed = {name: theirs for name, theirs in identity.frozen.items() if name not in SETTLED_LATER}
     found = [(name, theirs, ours.get(name)) for name, theirs in fixed.items() if theirs != ours.get(name)]

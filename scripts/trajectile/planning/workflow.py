@@ -55,14 +55,26 @@ def prepare(config: dict[str, Any], is_main_process: bool) -> "tuple[Settings, P
     _offer_python()
     if not is_main_process:
         return load_settings(config), None
-    from trajectile.planning.estimate import estimate
     from trajectile.planning.preparation import prepare_run
 
     run = prepare_run(config, sys.argv)
     os.environ[PLAN] = run.plan.digest
     if is_dry_run(sys.argv[1:]):
-        say(estimate(run))
+        _say_plan(run)
     return run.settings, run
+
+
+def _say_plan(run: "PreparedRun") -> None:
+    """Say what a start would: bad rows, and what there is to run where any prompt would be."""
+    from trajectile.dataset.files import unit_of
+    from trajectile.notes import remarks
+    from trajectile.planning.estimate import estimate
+    from trajectile.planning.refusals import COLLECT
+
+    for remark in remarks(run.notes, unit_of(run.settings.dataset_path)):
+        say(remark)
+    if COLLECT not in sys.argv:
+        say(estimate(run))
 
 
 def _offer_python() -> None:

@@ -28,7 +28,8 @@ Agent trajectories made with Trajectile from {prompts} prompts.
 | finished | {finished} of {prompts} prompts |
 | taken out by the quality filter | {discarded} |
 
-Each row is one prompt, in the order of the prompts. `conversations` is a list of turns, every turn with every key;
+Each row is one prompt, in the order of the prompts. Rows whose prompt has left the dataset, where they are kept, come
+last, with -1 as `prompt_index`. `conversations` is a list of turns, every turn with every key;
 `tool_calls[].arguments` and `source` are JSON text.
 
 ```python

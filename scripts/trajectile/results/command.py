@@ -19,6 +19,7 @@ class RunIdentity(msgspec.Struct):
     run_name: str
     tools: list[str]
     settings: dict[str, Any] = {}
+    frozen: dict[str, Any] = {}
 
 
 class Dataset(msgspec.Struct):

@@ -47,10 +47,10 @@ def discards(rows: FinishedRows, tools: Container[str], *, require_reasoning: bo
 
 
 def reasons_against(row: Trajectory, tools: Container[str], *, require_reasoning: bool) -> Iterator[str]:
-    """Yield `no_reasoning`, and `unknown_tool: <name>` for each name outside the registry."""
+    """Yield `no_reasoning`, and `unknown_tool: <name>` for each name outside the registry that the model called."""
     if require_reasoning and not row.reasoning_stats.turns_with_reasoning:
         yield NO_REASONING
-    called = (call.name for turn in row.conversations for call in turn.tool_calls)
+    called = (call.name for turn in row.conversations[row.given :] for call in turn.tool_calls)
     for name in dict.fromkeys(called):
         if name not in tools:
             yield f"{UNKNOWN_TOOL}: {name}"

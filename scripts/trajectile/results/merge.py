@@ -12,7 +12,7 @@ from trajectile.results.matching import Matcher, Matching
 from trajectile.results.merged_row import MERGED_ROW, MergedRow
 from trajectile.results.sources import FinishedRows, PlaceReader
 from trajectile.results.tool_names import ToolNames
-from trajectile.rows import ToolStat
+from trajectile.rows import SUPERSEDED, ToolStat
 from trajectile.run_folder.journal import ENCODER
 from trajectile.run_folder.paths import RunFolder
 
@@ -83,7 +83,9 @@ def _ordered(scanned: Scan, dataset: Dataset, reader: PlaceReader, keep_supersed
             yield row
     for number in scanned.matching.superseded if keep_superseded else ():
         if not scanned.discarded[number]:
-            yield _read(scanned, reader, number)
+            row = _read(scanned, reader, number)
+            row.prompt_index = SUPERSEDED
+            yield row
 
 
 def _read(scanned: Scan, reader: PlaceReader, number: int) -> MergedRow:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from trajectile.configuration.frozen import prompt_again
 from trajectile.errors import UserError
 from trajectile.results.shape import Statistics
 from trajectile.results.tables import counted
@@ -43,8 +44,11 @@ def judge(statistics: Statistics, max_failed_fraction: float) -> Verdict:
     )
 
 
-def last_lines(statistics: Statistics, verdict: Verdict) -> Iterator[str]:
-    """Yield what a user reads last: rows, discards, failures by kind, what has no row and how to go on."""
+def last_lines(statistics: Statistics, verdict: Verdict, prompt: str = "") -> Iterator[str]:
+    """Yield what a user reads last: rows, discards, failures by kind, what has no row and how to go on.
+
+    `prompt` is the digest of the run's ephemeral system prompt.
+    """
     yield f"{verdict.run_name}: {verdict.finished:,} of {verdict.prompts:,} prompts finished"
     yield f"  discarded: {counted(statistics.discarded.total, statistics.discarded.by_reason)}"
     yield f"  failed:    {counted(verdict.failed, statistics.failed.by_kind)}"
@@ -56,7 +60,7 @@ def last_lines(statistics: Statistics, verdict: Verdict) -> Iterator[str]:
     if verdict.owed:
         yield f"  owed:      {verdict.owed:,}; to run them, give the same command again"
     if verdict.given_up:
-        again = f"python scripts/batch_runner.py --run_name={verdict.run_name} --retry_failed"
+        again = f"python scripts/batch_runner.py --run_name={verdict.run_name} --retry_failed{prompt_again(prompt)}"
         yield f"  given up:  {verdict.given_up:,} after max_attempts; to try them once more: {again}"
 
 

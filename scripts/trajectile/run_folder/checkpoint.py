@@ -1,10 +1,12 @@
 """checkpoint.json: which prompts are finished, for a person to read; never trusted by a run."""
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 
 import msgspec
 
+from trajectile.run_folder.journal import records
 from trajectile.run_folder.locks import locked
 from trajectile.run_folder.paths import RunFolder, write_atomic
 
@@ -17,21 +19,39 @@ class Checkpoint(msgspec.Struct):
     updated: str = ""
 
 
+class _Finished(msgspec.Struct):
+    """What is read of a row."""
+
+    prompt_index: int
+
+
+FINISHED = msgspec.json.Decoder(_Finished)
+
+
 def update_checkpoint(folder: RunFolder, batch: int, indices: Iterable[int]) -> None:
     """Add a batch and its prompt indices; shards that end at the same time take turns."""
-    with locked(folder.root / "journal" / "checkpoint.lock"):
-        known = read_checkpoint(folder)
-        ranges = merge_ranges([*known.finished, *((index, index) for index in indices)])
-        batches = sorted({*known.batches, batch})
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        write_atomic(folder.checkpoint, msgspec.json.encode(Checkpoint(ranges, batches, now)))
+    with _locked(folder):
+        _add(folder, read_checkpoint(folder), [batch], indices)
 
 
 def rebuild_checkpoint(folder: RunFolder) -> None:
-    """Forget batches that are gone, at the start of a run; their indices are added again as they are made anew."""
-    known = read_checkpoint(folder)
-    if set(known.batches) - set(folder.numbers("")):
-        folder.checkpoint.unlink(missing_ok=True)
+    """Where a batch is gone, at the start of a run, read from the others what is finished; it costs nothing else."""
+    with _locked(folder):
+        there = folder.numbers("")
+        if set(read_checkpoint(folder).batches) - set(there):
+            rows = (row for number in there for row in records(folder.batch(number), FINISHED))
+            _add(folder, Checkpoint(), there, (row.prompt_index for row in rows))
+
+
+def _locked(folder: RunFolder) -> AbstractContextManager[int]:
+    return locked(folder.root / "journal" / "checkpoint.lock")
+
+
+def _add(folder: RunFolder, known: Checkpoint, batches: Iterable[int], indices: Iterable[int]) -> None:
+    ranges = merge_ranges([*known.finished, *((index, index) for index in indices)])
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    made = Checkpoint(ranges, sorted({*known.batches, *batches}), now)
+    write_atomic(folder.checkpoint, msgspec.json.encode(made))
 
 
 def read_checkpoint(folder: RunFolder) -> Checkpoint:

@@ -64,8 +64,16 @@ def read_identity(folder: RunFolder) -> Identity | None:
         return msgspec.json.decode(folder.run_json.read_bytes(), type=Identity)
     except FileNotFoundError:
         return None
+    except NotADirectoryError:
+        raise UserError(_in_the_way(folder)) from None
     except msgspec.DecodeError as error:
         raise UserError(f"{folder.run_json} is damaged ({error}). Restore it, or choose another run_name.") from None
+
+
+def _in_the_way(folder: RunFolder) -> str:
+    if folder.root.exists():
+        return f"run_name: {folder.root} is a file. Choose another name for the run."
+    return f"{folder.root.parent} is a file, and the folders of runs are to be in it. Move it away, or work elsewhere."
 
 
 def write_identity(folder: RunFolder, identity: Identity) -> None:
