@@ -21,6 +21,7 @@ from trajectile.rows import PromptRow, ToolStat
 from trajectile.run_folder.journal import encode
 from trajectile.run_folder.lease import Lease, Owner
 from trajectile.run_folder.paths import RunFolder
+from trajectile.run_folder.times import Clock
 from trajectile.sandbox.base import Sandbox
 from trajectile.shard.engine import ShardRun
 from trajectile.tools.distributions import Distribution
@@ -327,7 +328,8 @@ def test_half_a_character_in_an_error_of_ours_does_not_end_the_shard(
         async with ModelClient(ModelSettings(job.server.base_url, "", "scripted")) as model:
             offer = Distribution("mine", {"terminal": 100.0})
             shared = EpisodeSettings(load_settings(job.config), 0, "digest", offer, [], model, broken)
-            await ShardRun(job.folder, 0, shared, lease, Counter()).run(job.prompts()[:2])
+            clock = Clock(job.folder.times(0))
+            await ShardRun(job.folder, 0, shared, lease, clock, Counter()).run(job.prompts()[:2])
 
     asyncio.run(run())
     assert [failure.message for failure in job.failures()] == ["RuntimeError: half \ufffd of it"] * 2
