@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from browsers import headless_chromium
+from helpers import wait_until
 from report_files import HOSTILE, finish, make_run
 from trajectile.report.building import make_report
 from trajectile.results.sources import FinishedRows
@@ -236,6 +237,8 @@ def test_a_copied_link_opens_the_same_row_elsewhere(opened: Any, browser: Any, f
     other.heading("Prompt 8765")
     assert other.page.locator("#reader").is_visible() and not other.page.locator("#list").is_visible()
     other.press("Escape")
+    # the list is drawn with the next frame
+    wait_until(lambda: 8765 in other.prompts(), "the row in sight")
     assert 8765 in other.prompts()
 
 
