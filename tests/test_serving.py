@@ -7,11 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ from helpers import Job, kill, text_of
 from helpers import wait_until as wait_for
 from local_weights import MODEL, private_cache
 from scripted_server.fixture import ScriptedServer, read_log
+from statuses import answering
 from trajectile.configuration.frozen import frozen_settings
 from trajectile.configuration.settings import load_settings
 from trajectile.errors import UserError
@@ -150,33 +148,11 @@ def test_a_server_that_never_answers_is_ended_with_all_that_it_started(serving: 
     assert job.failures() == [] and serving.is_gone()
 
 
-class Anything(BaseHTTPRequestHandler):
-    """Answers 200 to any question."""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@contextmanager
-def answering_anything(port: int) -> Iterator[None]:
-    with ThreadingHTTPServer(("127.0.0.1", port), Anything) as server:
-        threading.Thread(target=server.serve_forever).start()
-        try:
-            yield
-        finally:
-            server.shutdown()
-
-
 def test_another_process_at_the_port_is_not_taken_for_the_server(serving: Serving) -> None:
     port = serving.folder / "port"
     shard = (job := serving.job(["a"], f"echo {{port}} > {port}.new; mv {port}.new {port}; sleep 300")).start()
     wait_until(port.exists, "the start")
-    with answering_anything(int(port.read_text())):
+    with answering(lambda _: 200, int(port.read_text())):
         status = shard.wait(60)
     said = f"does not have port {port.read_text().strip()} to itself, process {os.getpid()} ("
     assert status == 1 and said in job.said() and serving.living() == []

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from trajectile.configuration.settings import Settings
 from trajectile.errors import UserError
+from trajectile.planning.settling import CHOICE
 from trajectile.run_folder.identity import Identity, ServerTool
 from trajectile.tools.distributions import MCP_PREFIX, Distribution, choose, load, missing, offered
 from trajectile.tools.registry import Toolsets, load_toolsets, problems, tools_of
@@ -96,7 +97,7 @@ def _settled(chosen: Distribution, identity: Identity | None, dropped: Container
         raise UserError(
             f"distribution {chosen.name!r} had other chances when the run was begun:\n"
             + "\n".join(f"  {name}: {before.get(name, 0):g} in the run, {now.get(name, 0):g} now" for name in differing)
-            + "\nChoose another run_name, or set settings_change to run (use the run's own) or keep (use the new ones)."
+            + f"\nChoose {CHOICE}"
         )
     settled = now | {name: before.get(name, 0) for name in differing}
     return Distribution(chosen.name, {name: chance for name, chance in settled.items() if chance}, chosen.purpose)

@@ -14,6 +14,7 @@ from trajectile.run_folder.paths import RunFolder
 
 ENDPOINT = frozenset({"base_url", "serve_command"})  # what frozen base_url_host is made of
 DIGEST = re.compile(r"[0-9a-f]{64}")
+CHOICE = "another run_name, or set settings_change to run (use the run's own) or keep (use the new ones)."
 Difference = tuple[str, Any, Any]  # a setting, its value in the run, and its value now
 
 
@@ -33,8 +34,7 @@ def _refusal(run_name: str, differences: list[Difference]) -> str:
     lines = [f"  {name}: {_shown(theirs)} in the run, {_shown(ours)} now" for name, theirs, ours in differences]
     lacks_prompt = any(name == "ephemeral_system_prompt" and not ours for name, _, ours in differences)
     advice = "Give the same ephemeral_system_prompt again, choose" if lacks_prompt else "Choose"
-    choice = "another run_name, or set settings_change to run (use the run's own) or keep (use the new ones)."
-    return "\n".join([f"run {run_name} was begun with other settings:", *lines, f"{advice} {choice}"])
+    return "\n".join([f"run {run_name} was begun with other settings:", *lines, f"{advice} {CHOICE}"])
 
 
 def _shown(value: Any) -> str:

@@ -27,16 +27,7 @@ WATCH_S = 0.5
 PLAN = "TRAJECTILE_PLAN"  # the plan's digest, from the process that planned to its jobs
 SHOWN_BY_ANOTHER = "TRAJECTILE_PROGRESS_SHOWN"  # set for a workflow whose parent shows the progress
 DRY_FLAGS = re.compile("-[npFkq]*n[npFkq]*")  # -n among the short options that take no value, as in -np
-EXPORT_OPTIONS = (
-    "export_only_completed",
-    "export_min_turns",
-    "export_max_tokens",
-    "export_drop_failed_calls",
-    "export_validation_fraction",
-    "export_deduplicate",
-    "export_arguments",
-    "seed",
-)
+EXPORT_OPTIONS = [*(name for name in Settings.__struct_fields__ if name.startswith("export_")), "seed"]
 _leases: "list[Lease]" = []
 _showing = ExitStack()
 

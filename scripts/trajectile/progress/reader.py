@@ -12,9 +12,10 @@ from trajectile.planning.inventory import batch_ids
 from trajectile.progress.follow import Changes, Lines
 from trajectile.progress.pace import Pace
 from trajectile.progress.standing import Standing
+from trajectile.progress.wanted import Wanted
 from trajectile.rows import Ordinal, PromptKey, Usage
 from trajectile.run_folder.identity import Identity, read_identity
-from trajectile.run_folder.ids import Id, last_remembered, make_id
+from trajectile.run_folder.ids import Id, make_id
 from trajectile.run_folder.journal import FAILURE, Failure, decode
 from trajectile.run_folder.lease import living_owner
 from trajectile.run_folder.owners import living_shards
@@ -55,6 +56,7 @@ class RunReader:
         self._open: dict[int, set[Id]] = defaultdict(set)
         self._states: dict[int, Times] = {}
         self._failed: dict[Id, _Failed] = {}  # what has no row, the latest last
+        self._wanted = Wanted(folder)
         self._pace = Pace()
 
     def read(self) -> Standing:
@@ -90,9 +92,8 @@ class RunReader:
         """Return what failed and has not left the dataset since, the latest last."""
         if not self._failed or not identity:
             return list(self._failed.values())
-        dataset = last_remembered(self.folder, Path(identity.dataset["file"]))
-        wanted = self._failed.keys() & dataset
-        return [failed for row, failed in self._failed.items() if row in wanted or not dataset]
+        wanted = self._wanted.among(self._failed.keys(), Path(identity.dataset["file"]))
+        return [failed for row, failed in self._failed.items() if row in wanted]
 
     def _identity(self) -> Identity | None:
         with suppress(UserError):

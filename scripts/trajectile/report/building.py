@@ -8,7 +8,7 @@ from trajectile.report.observed import Observed
 from trajectile.report.pages import PAGES
 from trajectile.report.pictures import PICTURES
 from trajectile.report.viewer import Viewer
-from trajectile.results.discarded import DiscardedRows, filtered_rows
+from trajectile.results.discarded import DiscardedRows
 from trajectile.results.shape import Statistics
 from trajectile.results.verdict import read_statistics
 from trajectile.rows import Trajectory
@@ -47,9 +47,8 @@ def make_report(folder: RunFolder) -> Report:
 
 
 def _rows(folder: RunFolder) -> Iterator[tuple[Trajectory, list[str]]]:
-    rows = filtered_rows(folder)
-    discarded = DiscardedRows(folder, rows)
-    for row, place, _ in rows:
+    discarded = DiscardedRows(folder)
+    for row, place, _ in discarded.rows:
         yield row, discarded.reasons if discarded.takes(place) else []
     discarded.finish()
 

@@ -17,32 +17,24 @@ def write_filtered(folder: RunFolder, rows: FinishedRows) -> None:
     write_atomic(folder.filtered, msgspec.json.encode(rows.ends))
 
 
-def filtered_rows(folder: RunFolder) -> FinishedRows:
-    """Return the finished rows that the filter has read. UserError where it has not run."""
-    try:
-        return FinishedRows(folder, msgspec.json.decode(folder.filtered.read_bytes(), type=dict[str, int]))
-    except (FileNotFoundError, msgspec.DecodeError):
-        raise UserError(f"{folder.filtered} is missing: run filter_trajectories first") from None
-
-
 class DiscardedRows:
-    """Tells, row by row in the order of `rows`, which are discarded, and counts them.
+    """Tells, row by row in the order of `rows`, those that the filter has read, which are discarded, and counts them.
 
     A row with two reasons counts under both. UserError where the filter has not run.
     """
 
-    def __init__(self, folder: RunFolder, rows: FinishedRows) -> None:
+    def __init__(self, folder: RunFolder) -> None:
+        self.rows = _filtered(folder)
         self.total = 0
         self.reasons: list[str] = []
         self.by_reason = Counter[str]()
-        self._rows = rows
         self._discards = _read(folder)
         self._next = next(self._discards, None)
 
     def takes(self, place: int) -> bool:
         """Tell whether the row at a place is discarded, then for `reasons`; to be asked once for each row."""
         discard = self._next
-        if not discard or discard.offset != offset_of(place) or discard.file != self._rows.name(place):
+        if not discard or discard.offset != offset_of(place) or discard.file != self.rows.name(place):
             return False
         self.total += 1
         self.reasons = discard.reasons
@@ -56,6 +48,13 @@ class DiscardedRows:
             raise UserError(
                 f"{self._next.file} has changed since discarded.jsonl was written: run filter_trajectories again"
             )
+
+
+def _filtered(folder: RunFolder) -> FinishedRows:
+    try:
+        return FinishedRows(folder, msgspec.json.decode(folder.filtered.read_bytes(), type=dict[str, int]))
+    except (FileNotFoundError, msgspec.DecodeError):
+        raise UserError(f"{folder.filtered} is missing: run filter_trajectories first") from None
 
 
 def _read(folder: RunFolder) -> Iterator[Discard]:

@@ -7,7 +7,7 @@ from typing import BinaryIO, NamedTuple
 
 from trajectile.errors import UserError
 from trajectile.results.command import Dataset
-from trajectile.results.discarded import DiscardedRows, filtered_rows
+from trajectile.results.discarded import DiscardedRows
 from trajectile.results.matching import Matcher, Matching
 from trajectile.results.merged_row import MERGED_ROW, MergedRow
 from trajectile.results.sources import FinishedRows, PlaceReader
@@ -42,10 +42,9 @@ class Scan(NamedTuple):
 def scan(folder: RunFolder, dataset: Dataset, offered: list[str]) -> Scan:
     """Read all finished rows once: where each lies, whether it is discarded, which prompt it belongs to."""
     matcher = Matcher(prompt.prompt_key for prompt in dataset.prompts())
-    rows, tools = filtered_rows(folder), ToolNames(offered)
+    discarded, tools = DiscardedRows(folder), ToolNames(offered)
     places, lengths, flags = array("q"), array("I"), bytearray()
-    discarded = DiscardedRows(folder, rows)
-    for row, place, length in rows:
+    for row, place, length in discarded.rows:
         matcher.add(row.prompt_key, row.metadata.ordinal)
         places.append(place)
         lengths.append(length)
@@ -53,7 +52,7 @@ def scan(folder: RunFolder, dataset: Dataset, offered: list[str]) -> Scan:
         if not flags[-1]:
             tools.add(row)
     discarded.finish()
-    return Scan(rows, places, lengths, flags, tools.sorted(), matcher.match())
+    return Scan(discarded.rows, places, lengths, flags, tools.sorted(), matcher.match())
 
 
 def merge(scanned: Scan, dataset: Dataset, out: BinaryIO, *, keep_superseded: bool) -> Merged:

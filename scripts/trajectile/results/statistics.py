@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from trajectile.results.command import Dataset, RunIdentity
-from trajectile.results.discarded import DiscardedRows, filtered_rows
+from trajectile.results.discarded import DiscardedRows
 from trajectile.results.failures import Failures
 from trajectile.results.matching import Matcher, Matching
 from trajectile.results.sessions import running_seconds
@@ -29,9 +29,8 @@ class Reading(NamedTuple):
 def read_run(folder: RunFolder, dataset: Dataset, offered: list[str]) -> Reading:
     """Read finished rows, discards and ledgers of a run, each once."""
     matcher = Matcher(prompt.prompt_key for prompt in dataset.prompts())
-    rows, totals, tools = filtered_rows(folder), Totals(offered), ToolNames(offered)
-    discarded = DiscardedRows(folder, rows)
-    for row, place, _ in rows:
+    discarded, totals, tools = DiscardedRows(folder), Totals(offered), ToolNames(offered)
+    for row, place, _ in discarded.rows:
         matcher.add(row.prompt_key, row.metadata.ordinal)
         totals.add(row)
         if not discarded.takes(place):
@@ -39,7 +38,7 @@ def read_run(folder: RunFolder, dataset: Dataset, offered: list[str]) -> Reading
     discarded.finish()
     matching = matcher.match()
     failures = Failures(folder, matcher)
-    return Reading(totals, matching, discarded, tools.sorted(), failures, rows.damaged + failures.damaged)
+    return Reading(totals, matching, discarded, tools.sorted(), failures, discarded.rows.damaged + failures.damaged)
 
 
 def statistics_of(folder: RunFolder, identity: RunIdentity, reading: Reading, max_attempts: int = 0) -> Statistics:

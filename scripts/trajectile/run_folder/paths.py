@@ -25,7 +25,7 @@ class RunFolder:
         self.settings_json = root / "settings.json"
         self.lease = root / "run.lease"
         self.stop = root / "run.stop"
-        self.mishaps = root / "journal" / "mishaps.jsonl"
+        self.mishaps = root / "journal" / "mishaps.txt"
         self.spent = root / "journal" / "spent.json"
         self.first_request = root / "first_request.json"
         self.scratch = _scratch(root)
@@ -85,9 +85,11 @@ class RunFolder:
 
 def _scratch(root: Path) -> Path:
     """Where sandboxes write: TRAJECTILE_SCRATCH may name a local disk, by variables that each node has its own of."""
-    named = os.path.expandvars(os.environ.get("TRAJECTILE_SCRATCH", ""))
+    named = os.environ.get("TRAJECTILE_SCRATCH", "")
+    if not named:
+        return root / "scratch"
     own = hashlib.sha256(os.fsencode(root.absolute())).hexdigest()[:16]
-    return Path(named).absolute() / f"trajectile-{own}" if named else root / "scratch"
+    return Path(os.path.expandvars(named)).absolute() / f"trajectile-{own}"
 
 
 def _numbers(folder: Path, prefix: str, suffix: str) -> Iterator[int]:
